@@ -13,7 +13,7 @@ import Foundation
 public struct DPoPError: TokenLoadFailure, Sendable {
     /// What went wrong, as a value to compare.
     package enum Code: String, Sendable {
-        /// The public key can't be used, or its algorithm doesn't fit.
+        /// The public key can't be used, or the algorithm doesn't fit it.
         case invalidKey
         /// The request's URL or method can't be proven.
         case invalidRequest
@@ -35,7 +35,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
         self.detail = detail
     }
 
-    /// To retry, if signing took too long or the server's nonce can't be used; otherwise a change of the program.
+    /// A retry if signing timed out or the server's nonce can't be used; otherwise a change of the program.
     public var remedy: TokenServiceError.Remedy {
         code == .signingTimedOut || code == .invalidNonce ? .retry : .programChange
     }
@@ -55,7 +55,7 @@ extension DPoPError: Redacted, DescribedError {
         case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."
         case .invalidSignature: "The signature can't be used, so nothing was sent: \(detail)."
         case .signingTimedOut: "Signing took longer than \(detail), so nothing was sent. Check the key service that signs."
-        case .invalidNonce: "The server's nonce can't be used: \(detail). The server has to be corrected."
+        case .invalidNonce: "The server's nonce can't be used: \(detail). The server must be corrected."
         }
     }
 }

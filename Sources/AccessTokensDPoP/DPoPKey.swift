@@ -24,7 +24,7 @@ public import Foundation
 ///
 /// Source: RFC 9449.
 public final class DPoPKey: TokenProof {
-    /// The public key, which each proof shows.
+    /// The public key, which each proof contains.
     package let publicKey: PublicJWK
 
     /// The signatures' algorithm.
@@ -84,7 +84,7 @@ public final class DPoPKey: TokenProof {
         self.sign = sign
     }
 
-    /// Returns the proof for sending one request once; each has a `jti` of its own.
+    /// Returns the proof for sending one request once; each has its own `jti`.
     ///
     /// - Parameters:
     ///   - method: The request's HTTP method.
@@ -116,8 +116,7 @@ public final class DPoPKey: TokenProof {
         return RequestProof(headers: ["DPoP": proof], nonce: nonce, issued: issued)
     }
 
-    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
-    /// none.
+    /// Remembers the nonce in a server's answer for the next requests to its origin, and returns it; `nil` if there is none.
     ///
     /// - Throws: ``DPoPError`` if the nonce can't be used; it isn't remembered then.
     ///
@@ -172,6 +171,6 @@ public final class DPoPKey: TokenProof {
 }
 
 extension DPoPKey: Redacted {
-    /// The algorithm; nothing of the key.
+    /// The algorithm, without any part of the key.
     package var text: String { "DPoPKey(\(algorithm))" }
 }

@@ -2,13 +2,13 @@ import AccessTokensHTTP
 
 /// The last nonce of each server, as a pure value.
 ///
-/// A nonce never goes to another origin than its server's. Answers can overtake each other, so it is unknown which of two nonces
-/// of one origin is newer, and the last one received is kept. If that is the older one, the next request is refused once and
-/// sent again with the nonce of *its own* refusal, so the order of answers costs a request no more than that.
+/// A nonce is never sent to an origin other than its server's. Answers can arrive out of order, so the newest nonce of an origin
+/// is unknown, and the last one received is kept. If that is the older one, the next request is refused once and sent again with
+/// the nonce of *its own* refusal, so the order costs a request no more than that.
 ///
 /// Source: RFC 9449 §8, §9.
 struct DPoPNonces: Sendable, Hashable {
-    /// More than the servers of a program; the least recently used nonce is forgotten, which costs one refusal.
+    /// More servers than a program uses; the least recently used nonce is forgotten, which costs one refusal.
     static let mostOrigins = 64
 
     /// Far above what servers send (Bluesky's have 43 bytes), and a fraction of what servers accept as a header.
@@ -42,7 +42,7 @@ struct DPoPNonces: Sendable, Hashable {
         entries.append(Entry(origin: origin, nonce: nonce))
     }
 
-    /// Throws unless a proof can have the nonce.
+    /// Throws unless the nonce can be used in a proof.
     static func check(_ nonce: String) throws(DPoPError) {
         guard nonce.utf8.count <= longest else {
             throw DPoPError(.invalidNonce, "it has \(nonce.utf8.count) bytes; at most \(longest) are accepted")

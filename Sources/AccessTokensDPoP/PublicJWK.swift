@@ -63,7 +63,7 @@ public struct PublicJWK: Sendable, Hashable {
     ///   - exponent: The exponent, most significant byte first.
     /// - Throws: ``DPoPError``.
     public static func rsa(modulus: Data, exponent: Data) throws(DPoPError) -> PublicJWK {
-        // Without leading zeros, or the thumbprint would be another (RFC 7518 §2, Base64urlUInt).
+        // Drop leading zeros, which would change the thumbprint (RFC 7518 §2, Base64urlUInt).
         let modulus = modulus.drop { $0 == 0 }, exponent = exponent.drop { $0 == 0 }
         guard 256...2048 ~= modulus.count, 1...8 ~= exponent.count else {
             throw DPoPError(.invalidKey, "an RSA key has a modulus of 2,048 to 16,384 bits and an exponent of 8 bytes at most")

@@ -21,7 +21,7 @@ public import Foundation
 ///
 /// Source: RFC 8414; OpenID Connect Discovery 1.0.
 public struct AuthorizationServer: Sendable {
-    /// The server's identifier, which answers to sign-ins and client assertions contain.
+    /// The server's identifier, which sign-in callbacks and client assertions contain.
     package let issuer: String
 
     /// All members of the metadata.
@@ -29,7 +29,8 @@ public struct AuthorizationServer: Sendable {
 
     /// Fetches a server's metadata.
     ///
-    /// Tries the place of RFC 8414, and if it has none, the two of OpenID Connect, with one request each. Follows no redirect.
+    /// Tries the location of RFC 8414, and if there is none, the two of OpenID Connect, with one request each. Follows no
+    /// redirect.
     ///
     /// - Parameters:
     ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
@@ -46,7 +47,7 @@ public struct AuthorizationServer: Sendable {
             MetadataDocument.wellKnown("openid-configuration", of: place),
             MetadataDocument.appended("openid-configuration", to: place),
         ].compactMap { $0 }
-        // Without a path the last two are the same.
+        // Without a path the last two locations are the same.
         if places.count == 3, places[1] == places[2] { places.removeLast() }
         var answers: [String] = []
         for url in places {
@@ -58,10 +59,10 @@ public struct AuthorizationServer: Sendable {
             // RFC 8414 §3.3: otherwise one server could impersonate another.
             guard let named = found["issuer"], named.utf8.elementsEqual(issuer.utf8) else {
                 let other =
-                    found["issuer"].map { "is of another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
+                    found["issuer"].map { "belongs to another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
                 throw OAuthError(
                     .invalidMetadata(
-                        "The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); nothing of it was used"))
+                        "The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); it was not used"))
             }
             return AuthorizationServer(issuer: issuer, members: found)
         }
@@ -70,7 +71,7 @@ public struct AuthorizationServer: Sendable {
 
     /// Returns the URL of an endpoint, such as `revocation_endpoint` for `OAuthClient.revoke(_:at:)`.
     ///
-    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names none, or none that is private: `https`, or
+    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names no endpoint, or not a private one: `https`, or
     ///   `http` to a loopback address.
     public func endpoint(_ name: String) throws(OAuthError) -> URL {
         guard let text = members[name] else { throw missing(name) }
@@ -83,7 +84,7 @@ public struct AuthorizationServer: Sendable {
         return url
     }
 
-    /// Makes a client of the server.
+    /// Creates a client of the server.
     ///
     /// - Parameters:
     ///   - id: The client's id.

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A document in which a server describes itself: how to fetch and read it.
+/// A document in which a server describes itself: and how to fetch and read it.
 ///
 /// Source: RFC 8414; RFC 9728; OpenID Connect Discovery §4.
 enum MetadataDocument {
@@ -35,7 +35,7 @@ enum MetadataDocument {
         replacingPath(of: url) { "\($0)/.well-known/\(name)" }
     }
 
-    /// - Parameter change: Gets the path without a slash at its end.
+    /// - Parameter change: Receives the path without a trailing slash.
     private static func replacingPath(of url: URL, _ change: (String) -> String) -> URL? {
         guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return nil }
         let path = parts.percentEncodedPath
@@ -45,7 +45,7 @@ enum MetadataDocument {
 
     /// Fetches a document with one request.
     ///
-    /// - Returns: Its members, or why there is none at this place.
+    /// - Returns: Its members, or why there is no document at this location.
     /// - Throws: `OAuthError` if the place gives no definite answer, or redirects.
     static func fetch(
         _ url: URL, by transport: any TokenTransport, timeLimit: Duration
@@ -72,7 +72,7 @@ enum MetadataDocument {
         switch response.status {
         case 200:
             let members = AnswerMembers(response.body)
-            // Many servers answer unknown paths with an HTML page.
+            // Many servers respond to unknown paths with an HTML page.
             return members.problem.map { (nil, "\(place): \($0)") } ?? (members, "")
         case 300..<400: throw failure("is redirected (status \(response.status)), which is not followed")
         case 408, 429, 500...: throw failure("is unavailable (status \(response.status)). Try again later")

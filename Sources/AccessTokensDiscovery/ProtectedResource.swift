@@ -36,8 +36,8 @@ public struct ProtectedResource: Sendable {
     /// - Parameters:
     ///   - resource: The resource's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same
     ///     text.
-    ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); on the resource's own origin, or it is
-    ///     refused. `nil`: at the place of RFC 9728 §3.1.
+    ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); refused unless on the resource's own origin.
+    ///     `nil`: at the location of RFC 9728 §3.1.
     ///   - transport: Carries the request.
     ///   - timeLimit: How long it may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
     /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no
@@ -48,7 +48,7 @@ public struct ProtectedResource: Sendable {
     ) async throws -> ProtectedResource {
         let place = try MetadataDocument.place("the resource", resource)
         guard let url = metadataURL ?? MetadataDocument.wellKnown("oauth-protected-resource", of: place) else {
-            throw OAuthError(.invalidConfiguration("the resource's URL can't have metadata"))
+            throw OAuthError(.invalidConfiguration("there can't be metadata for the resource's URL"))
         }
         let shown = ServerText.safe(url.absoluteString, hiding: [])
         // Otherwise a resource could make this program call any server inside its network (RFC 9728 §7.7).
@@ -61,10 +61,10 @@ public struct ProtectedResource: Sendable {
         // RFC 9728 §3.3: otherwise one resource could obtain tokens for another.
         guard let named = found["resource"], named.utf8.elementsEqual(resource.utf8) else {
             let other =
-                found["resource"].map { "is of another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
+                found["resource"].map { "belongs to another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
             throw OAuthError(
                 .invalidMetadata(
-                    "The metadata at \(shown) \(other); nothing of it was used. If you meant that resource, pass its identifier"))
+                    "The metadata at \(shown) \(other); it was not used. If you meant that resource, pass its identifier"))
         }
         let servers = found.list("authorization_servers")
         guard !servers.isEmpty else {

@@ -16,7 +16,7 @@ extension AccessTokenService {
         }
     }
 
-    /// Passes `handler` a token of the same session with which to resend a refused request, or else the error `reset`.
+    /// Passes `handler` a token of the same session for resending a refused request, or else the error `reset`.
     ///
     /// See `TokenService.retrieveToken(insteadOf:within:)`. For later calls of this object, the refused token is gone.
     ///

@@ -6,8 +6,8 @@ import TokenServiceConcurrency
 ///
 /// Every handler is called exactly once, on the queue, in the order of the calls, never on the caller's stack. This holds even if
 /// this object is released meanwhile, if the loader never answers (time-out) or answers twice, or if the queue is concurrent.
-/// Methods may be called from any thread. A call made before a reset is a call before the fence. Only two results are delivered
-/// ahead of their turn: that a call's own limit has passed, and that a loader would wait for itself.
+/// Methods may be called from any thread. A call made before a reset belongs to the session before it. Only two results are
+/// delivered ahead of their turn: that a call's own limit has passed, and that a loader would wait for itself.
 ///
 /// `queue.sync {}` waits for the handlers of earlier calls that found a valid token; a miss takes as long as its load. Handlers
 /// that are ready together share a dispatch. Hits called while they run join it, 64 at most, so that handlers that call again
@@ -29,7 +29,7 @@ public final class AccessTokenService: Sendable {
     ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that is given up although its grant may still be good at the server, so that you can
-    ///     revoke it; see `TokenService.init`. Called in a task of its own, not on the queue.
+    ///     revoke it; see `TokenService.init`. Called in its own task, not on the queue.
     public convenience init(
         loader: some AccessTokenLoader,
         queue: DispatchQueue = .init(label: "AccessToken"),

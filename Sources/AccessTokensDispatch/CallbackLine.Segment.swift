@@ -6,24 +6,24 @@ extension CallbackLine {
     struct Call: Sendable {
         let handler: Handler
 
-        /// Stands for a call that has left.
+        /// Takes the place of a call that has left.
         static let gone = Call { _ in }
     }
 
     /// Handlers that are called one after the other, with one answer.
     struct Segment: Sendable {
-        /// The first call is stored separately: most are alone, and need no array.
+        /// The first call is stored separately: most segments have only one call, and need no array.
         private var first: Call?
         var others: [Call] = []
-        /// How many calls were answered out of turn.
+        /// How many of the calls were answered out of turn.
         private var gone = 0
         var stage: Stage
 
-        /// How far the segment has come.
+        /// The state of the segment.
         enum Stage: Sendable {
             /// Its calls wait for a request that hasn't reached the actor yet.
             case toCarry(Errand)
-            /// The calls wait; or the segment is finished, and empty.
+            /// The calls wait for the actor, or the segment is finished and empty.
             case carried
             case answered(Result<AccessToken, any Error>)
             /// - Parameter publication: The token's number.
@@ -90,14 +90,14 @@ extension CallbackLine {
         }
     }
 
-    /// Arrays to be refilled, so that hits in a row need no memory of their own.
+    /// Arrays for reuse, so that consecutive hits allocate no memory.
     struct ReusableBuffers: Sendable {
         var segments: [Segment] = []
         var calls: [Call] = []
 
         init() {}
 
-        /// Reuses the arrays of a finished delivery; not under the lock, since a handler may be the last owner of anything.
+        /// Reuses the arrays of a finished delivery; call it outside the lock, since releasing a handler may run foreign code.
         ///
         /// The memory of a large batch is freed. Elements are removed one by one: usually there is one, and
         /// `removeAll(keepingCapacity:)` takes longer for it.
@@ -114,7 +114,7 @@ extension CallbackLine {
         }
     }
 
-    /// A request or an operation to take to the actor.
+    /// A request or an operation to be taken to the actor.
     enum Errand: Sendable {
         case retrieve(generation: Int, urgency: Urgency)
         case perform(Operation)

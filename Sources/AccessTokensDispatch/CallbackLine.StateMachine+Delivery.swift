@@ -7,13 +7,13 @@ extension CallbackLine.StateMachine {
     mutating func beginDispatch() -> Bool {
         let isDue = delivered < segments.count && segments[delivered].isReady
         guard isDue || !outOfTurn.isEmpty else { return false }
-        // Decide at the call which delivery calls its handler, so that `queue.sync {}` after it waits for either.
+        // Choose the handler's delivery now, so that a later `queue.sync {}` waits for it.
         if isDelivering, room > 0 {
             room -= 1
             deliversAgain = true
             return false
         }
-        // A delivery that another thread is about to dispatch doesn't count: it may come after that `queue.sync {}`.
+        // A delivery that another thread is about to dispatch doesn't count: it may be enqueued after that `queue.sync {}`.
         return dispatches <= 0
     }
 
@@ -34,7 +34,7 @@ extension CallbackLine.StateMachine {
 
     mutating func continueDelivery(_ buffers: ReusableBuffers) -> [Segment]? {
         self.buffers.segments = buffers.segments
-        // A call that was alone has used no array.
+        // A single call has used no array.
         if buffers.calls.capacity > 0 { self.buffers.calls = buffers.calls }
         guard deliversAgain else {
             isDelivering = false
@@ -51,7 +51,7 @@ extension CallbackLine.StateMachine {
     }
 
     private mutating func takeTurns() -> [Segment] {
-        // Usually all of them are ready: then nothing is copied.
+        // Usually all segments are ready: then nothing is copied.
         if delivered == 0, isReady {
             var ready: [Segment] = []
             swap(&ready, &buffers.segments)

@@ -28,7 +28,7 @@ extension CallbackLine {
 }
 
 extension CallbackLine.StateMachine {
-    /// Keeps the limit of the last call in the line, if it may have to wait.
+    /// Stores the limit of the last call in the line, if the call may have to wait.
     mutating func keep(_ limit: CallbackLine.Limit) {
         if !isReady {
             if limits.count >= limitsUntilPurge {
@@ -60,7 +60,7 @@ extension CallbackLine.StateMachine {
         if late.count > 0 { outOfTurn.append(late) }
     }
 
-    /// How to change the alarm; `nil`: it stays.
+    /// Returns how to change the alarm; `nil`: it stays.
     mutating func nextAlarm() -> CallbackLine.Alarm? {
         let next = limits.earliest
         guard next != nil || isAlarmSet else { return nil }

@@ -16,20 +16,20 @@ extension CallbackLine {
         var limits = LimitHeap<Position>()
         var limitsUntilPurge = fewLimits
         var isAlarmSet = false
-        /// The number of the first segment whose errand has not left; earlier ones have been taken to the actor.
+        /// The number of the first segment whose errand hasn't been taken to the actor.
         private var carried = 0
-        /// The highest priority of the errands that have not left; `nil`: there are none.
+        /// The highest priority of the errands that haven't been taken; `nil`: there are none.
         private var urgency: Urgency?
         /// The highest priority of the carriers that are on their way to the actor, and the priorities of the others, the highest
         /// one last.
         private var carrier: Urgency?
         private var slowerCarriers: [Urgency] = []
-        /// Operations that have not yet taken effect, and how many have.
+        /// The operations that haven't taken effect yet, and the number of those that have.
         private var operations = 0
         private(set) var epoch = 0
         /// The generation that this line's last fence began; calls after it belong to that generation or a later one.
         private var lastFence = 0
-        /// How many deliveries are in the queue: those whose dispatch has returned, minus those that have begun.
+        /// How many deliveries wait in the queue: those dispatched, minus those that have begun.
         var dispatches = 0
         var isDelivering = false
         var deliversAgain = false
@@ -39,13 +39,13 @@ extension CallbackLine {
 
         /// How many calls a delivery takes along at most, so that handlers that call again leave the queue to others.
         static let room = 64
-        /// The number of limits from which looking for delivered calls pays off.
+        /// The number of limits from which it pays to remove those of delivered calls.
         static let fewLimits = 64
 
         /// The number of the next segment.
         var end: Int { first + segments.count - delivered }
 
-        /// The segment of a number, which has not been delivered.
+        /// The segment with a number, which hasn't been delivered.
         subscript(number: Int) -> Segment {
             get { segments[number - first + delivered] }
             _modify { yield &segments[number - first + delivered] }
@@ -57,22 +57,22 @@ extension CallbackLine {
 
         /// Adds a hit to the last segment, so that hits in a row share one dispatch; `false` if that segment has another token.
         ///
-        /// The number was read before. May an operation of this line have ended that token since? Then the operation was lined up
-        /// after the segment with that number, so this segment isn't the last one. And no call that looked at the token before
-        /// the operation took effect is lined up as a hit after it.
+        /// The number was read earlier, and an operation of this line may have ended that token since. But then the operation
+        /// comes after that token's segment, so that segment isn't the last one and nothing is added. A call that looked at the
+        /// token before the operation took effect is never added as a hit after it.
         mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Bool {
             guard segments.last?.publication == publication else { return false }
             appendToLast(call, limit)
             return true
         }
 
-        /// Adds a hit; `false` if it is none: an operation of this line is before it, and took effect after the call looked at
-        /// the token, or hasn't yet.
+        /// Adds a hit; `false` if it is none: an operation ahead of it in the line took effect after the call looked at the
+        /// token, or hasn't yet.
         ///
         /// Call and token are consumed: the line takes over the references that were counted for the call.
         ///
         /// - Parameter look: The epoch in which the call looked. Thread A looks at the token and is interrupted; meanwhile an
-        ///   invalidation before its call takes effect, and is reported. A's call must not get that token any more.
+        ///   invalidation ahead of it takes effect and is reported. A's call must not get that token any more.
         mutating func append(
             _ call: consuming Call, token: consuming AccessToken, publication: Int, limit: Limit? = nil, since look: Int
         ) -> Bool {
@@ -127,7 +127,7 @@ extension CallbackLine {
             return urgency
         }
 
-        /// Handles a carrier's arrival; returns the segments whose errands it takes along.
+        /// Handles a carrier's arrival; returns the segments whose errands it takes.
         mutating func takeErrands(by carrier: Urgency) -> Range<Int> {
             if carrier == self.carrier {
                 self.carrier = slowerCarriers.popLast()
@@ -139,14 +139,14 @@ extension CallbackLine {
             return max(carried, first)..<end
         }
 
-        /// Returns a segment's errand; `nil`: the segment has hits, which may have been delivered by now.
+        /// Returns a segment's errand; `nil`: the segment has hits, which may already have been delivered.
         mutating func takeErrand(of segment: Int) -> Errand? {
             guard segment >= first, case .toCarry(let errand) = self[segment].stage else { return nil }
             self[segment].stage = .carried
             return errand
         }
 
-        /// How many calls of a segment still wait.
+        /// Returns how many calls of a segment still wait.
         func callers(of segment: Int) -> Int { self[segment].waiting }
 
         /// Marks a segment as ready: its calls have an answer, or its operation is done.
@@ -161,11 +161,11 @@ extension CallbackLine {
             if let fence { lastFence = fence }
         }
 
-        /// The generation of a call that saw an older one only because a fence before it had yet to take effect.
+        /// Returns a call's generation, corrected if it saw an older one because a fence ahead of it hadn't taken effect yet.
         ///
-        /// A call sees generation 4; its line's reset, called before it, then takes effect and begins generation 5: the call
-        /// comes after that fence. But if an async caller's reset begins generation 6 meanwhile, the call comes before that one,
-        /// and gets its error.
+        /// A call sees generation 4; its line's reset, called before it, then begins generation 5: the call counts as made after
+        /// that fence. But if an async caller's reset meanwhile begins generation 6, the call counts as made before it, and gets
+        /// its error.
         func seen(_ generation: Int) -> Int { max(generation, lastFence) }
     }
 }

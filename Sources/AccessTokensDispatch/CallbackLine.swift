@@ -2,14 +2,14 @@ import AccessTokens
 import Synchronization
 import TokenServiceConcurrency
 
-/// Handlers in the order of their calls, and their two ways: in to the actor, and out to the queue.
+/// Handlers in the order of their calls, on their way to the actor and back to the queue.
 ///
 /// Consecutive calls that find no token form one *segment*: one waiter of the actor stands for all its handlers. Segments are
 /// delivered from the front as they become ready, so that no handler overtakes another; many may share one dispatch.
 final class CallbackLine: Sendable {
     typealias Handler = AccessTokenService.Handler
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
-    /// Work that runs on the actor, at once; `finish` gets, then or later, what must be called on the queue.
+    /// Work that runs on the actor, at once; it passes to `finish`, now or later, the function to call on the queue.
     typealias Operation =
         @Sendable (
             _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
@@ -21,7 +21,7 @@ final class CallbackLine: Sendable {
     private let state = Lock(StateMachine())
     /// The state's ``StateMachine/epoch``, or an earlier one, to be read without the lock.
     private let epoch = Atomic(0)
-    /// Whether any call waited in the line lately; only a hint about which path to try.
+    /// Whether any call waited in the line recently; only a hint about which path to try first.
     private let isLineWaiting = Atomic(false)
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
@@ -31,13 +31,13 @@ final class CallbackLine: Sendable {
 
     func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
         let limit = limit.map { Limit($0, from: service.now) }
-        // After other calls the token is usually the one that the last of them got, so it need not be copied.
+        // Behind waiting calls, the token is usually the same as the last call's, so it need not be copied.
         if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
             advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
         {
             return
         }
-        // Read the epoch first: a token that an operation of this line ends from now on isn't a hit.
+        // Read the epoch first: if an operation of this line ends the token from now on, the call isn't a hit.
         let start = epoch.load(ordering: .acquiring), look = service.look()
         let (token, publication, generation) = (look.token, look.publication, look.generation)
         if let token,
@@ -63,7 +63,7 @@ final class CallbackLine: Sendable {
         }
     }
 
-    /// The path of a call that isn't a hit.
+    /// Adds a call that isn't a hit to the line.
     private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
         // A call without time left starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
@@ -76,7 +76,7 @@ final class CallbackLine: Sendable {
                 }
             }
         } catch {
-            // The calls before this one wait for this very load.
+            // The calls before this one wait for the same load.
             return answerOutOfTurn(handler, error)
         }
         let urgency = Urgency.current
@@ -120,7 +120,7 @@ final class CallbackLine: Sendable {
 
     /// Takes all calls so far to the actor, in one visit and in order.
     private func carry(to service: isolated TokenService, as carrier: Urgency) {
-        // A call with a limit that comes after this read has time left.
+        // A call with a limit that is made after this reading has time left.
         let now = state.withLock { $0.limits.count > 0 } ? service.now : nil
         let segments = advance { state in
             if let now { state.expire(at: now) }
@@ -144,7 +144,7 @@ final class CallbackLine: Sendable {
     private func join(
         _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
     ) {
-        // All of them ran out of time on the way, so they start nothing.
+        // All of the calls ran out of time on the way, so they start nothing.
         guard callers > 0 else { return advance { $0.finish(segment, .late) } }
         service.join(callers: callers, seen: seen, urgency: urgency) { result in
             self.advance { $0.finish(segment, .answered(result)) }
@@ -158,14 +158,14 @@ final class CallbackLine: Sendable {
         case .ring(let time): service.set(alarms, to: time) { [weak self] now in self?.advance { $0.expire(at: now) } }
         case .never:
             alarms.wakeNoMore()
-            // Another thread's call with a limit may have come in between.
+            // Another thread may have added a call with a limit in between.
             if let time = state.withLock({ $0.limits.earliest }) { set(.ring(at: time)) }
         }
     }
 
     // MARK: Out to the queue
 
-    /// Calls the handlers that are ready; on a concurrent queue, a second delivery leaves its work to the running one.
+    /// Calls the handlers that are ready; on a concurrent queue, a second delivery leaves its handlers to the running one.
     private func deliver() {
         var (ready, alarm) = state.withLock { state in
             let ready = state.beginDelivery()

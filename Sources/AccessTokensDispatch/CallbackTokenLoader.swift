@@ -27,7 +27,7 @@ struct CallbackTokenLoader: TokenLoader {
         }
     }
 
-    /// From here on, only the handler retains the promise.
+    /// From now on, only the handler retains the promise.
     private func call() -> Promise.Outcome {
         let promise = Promise()
         loader.load { promise.keep(with: $0) }
@@ -35,7 +35,7 @@ struct CallbackTokenLoader: TokenLoader {
     }
 }
 
-/// The object that a handler holds: if it is released before the handler was called, no answer will ever come.
+/// The object that a handler holds: its release before the handler was called means that there will be no answer.
 private final class Promise: Sendable {
     enum Outcome {
         /// The handler was called before the loader returned, so nothing has to wait.
@@ -78,7 +78,7 @@ private final class Promise: Sendable {
 
 /// A loader released its completion handler without calling it.
 struct HandlerDropped: Error, CustomStringConvertible {
-    let description = "The loader released its completion handler without calling it: call it on every path, also on failure."
+    let description = "The loader released its completion handler without calling it: call it on every path, including failures."
 }
 
 /// The description leaves out the program's own loader, which may hold a client's secret.

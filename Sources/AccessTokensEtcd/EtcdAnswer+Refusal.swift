@@ -14,14 +14,14 @@ extension EtcdAnswer {
         static let transient: Set = [1, 2, 4, 10, 13, 14, 15]
         /// The codes that rule out a write.
         ///
-        /// Code 8, “database space exceeded”, is not among them: etcd executes the write that uses up the space, and then refuses
-        /// it (`apply.go`, `quotaApplierV3`).
+        /// Code 8, “database space exceeded”, is not among them: etcd executes the write that uses up the space, and still
+        /// reports this error (`apply.go`, `quotaApplierV3`).
         static let definite: Set = [3, 5, 7, 9, 12, 16]
     }
 
-    /// Words in etcd's texts, besides code 16, that ask for a newer token.
+    /// Words in etcd's texts that, like code 16, mean that a newer token is needed.
     ///
-    /// The request carried none, as after authentication was enabled, or users and roles have changed since.
+    /// The request had none because authentication has just been enabled, or users and roles have changed since.
     private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
 
     /// Returns why the response is not a result.

@@ -52,7 +52,7 @@ enum EtcdAnswer {
         let succeeded: Bool?
         let responses: [Response]?
 
-        /// Returns the outcome of a swap; `expected` is 0 if there must be no record.
+        /// Returns the outcome of a swap; `expected` is 0 if there must not be a record.
         func swap(ifAt expected: Int64, of key: Data) throws(EtcdError) -> SharedRecord.Swap {
             let response = responses?.first
             try require(responses?.count == 1, "it doesn't have exactly one result")

@@ -15,7 +15,7 @@ import Foundation
 struct EtcdCall<Value: Sendable>: Sendable {
     let path: String
     let body: Data
-    /// Whether the record may have been replaced if the answer is lost.
+    /// Whether the record may have been replaced even if the answer is lost.
     let mayWrite: Bool
     let read: @Sendable (Data) throws(EtcdError) -> Value
 }
@@ -23,8 +23,7 @@ struct EtcdCall<Value: Sendable>: Sendable {
 extension EtcdCall where Value == SharedRecord? {
     /// Reads the key.
     ///
-    /// The read is linearizable because it doesn't set `serializable`, which would let a member answer from its own data, however
-    /// old.
+    /// The read is linearizable because it doesn't set `serializable`, which would let a member return its own data, however old.
     static func load(_ key: Data) -> EtcdCall {
         let body = #"{"key":"\#(key.base64EncodedString())"}"#
         return EtcdCall(path: "v3/kv/range", body: Data(body.utf8), mayWrite: false) { answer throws(EtcdError) in

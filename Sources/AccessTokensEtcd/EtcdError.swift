@@ -18,7 +18,7 @@ public struct EtcdError: Error, Sendable {
         case invalidConfiguration
         /// No connection could be made; nothing was sent.
         case unreachable
-        /// The connection ended before the answer did.
+        /// The connection ended before the answer was complete.
         case connectionLost
         /// The answer was not complete within the time limit, as when a majority of the members can't be reached.
         case timedOut
@@ -87,7 +87,8 @@ extension EtcdError: Redacted, DescribedError {
         return switch code {
         case .invalidConfiguration: "The etcd store's configuration is invalid: \(detail)."
         case .unreachable: "etcd\(at) could not be reached: \(detail). Check the endpoint, and that etcd is running there."
-        case .connectionLost: "The connection to etcd\(at) ended before the answer did: \(detail).\(swap) Try again later."
+        case .connectionLost:
+            "The connection to etcd\(at) ended before the answer was complete: \(detail).\(swap) Try again later."
         case .timedOut:
             "etcd\(at) did not answer within \(detail).\(swap) Try again later; check that a majority of its members is running."
         case .unavailable:

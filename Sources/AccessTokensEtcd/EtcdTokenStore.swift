@@ -124,7 +124,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         let start = clock.now
         var pause = Self.firstPause
         while true {
-            // Half to all of the pause, so that stores that begin to wait together don't read together.
+            // Half to all of the pause, so that stores that begin to wait at the same time don't all read at the same time.
             let share = generator.withLock { Double.random(in: 0.5...1, using: &$0) }
             let rest = limit - start.duration(to: clock.now)
             guard rest > .zero else { return nil }
@@ -132,7 +132,7 @@ public final class EtcdTokenStore: SharedTokenStore {
             let left = limit - start.duration(to: clock.now)
             guard left > .zero else { return nil }
             do {
-                // One endpoint, so that the limit holds; after a failure the next pause ends at another endpoint.
+                // Ask only one endpoint, so that the limit holds; after a failure the next read asks another one.
                 let current = try await client.perform(.load(name), within: min(timeLimit, left), attempts: 1)
                 if current?.revision != revision { return current }
             } catch let error as EtcdError where error.isOfOneEndpoint {
@@ -142,7 +142,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         }
     }
 
-    /// A load takes a few milliseconds; the mark that a store waits for stays as long as another service's request.
+    /// A load takes a few milliseconds; the awaited mark remains for as long as another service's request takes.
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(1)
 }

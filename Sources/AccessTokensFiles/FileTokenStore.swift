@@ -6,7 +6,7 @@ import Foundation
 /// A save writes a temporary file beside the token file, waits until the disk has it, renames it over the token file, and
 /// waits for the directory. A reader, in whatever process, finds the earlier token or the new one, never a mixture.
 ///
-/// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on a queue of its own,
+/// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on its own queue,
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
 /// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
 ///
@@ -42,7 +42,7 @@ public final class FileTokenStore: TokenStore {
     ///   must not be a symbolic link.
     public init(path: String) {
         let start = FileManager.default.currentDirectoryPath
-        // A deleted working directory has no path: then the path stays relative, and every operation reports that.
+        // A deleted working directory has no path: then the path stays relative, and every operation throws.
         let isKept = path.isEmpty || path.utf8.first == UInt8(ascii: "/") || start.utf8.first != UInt8(ascii: "/")
         file = TokenFile(path: isKept ? path : start + "/" + path)
     }
@@ -84,7 +84,7 @@ public final class FileTokenStore: TokenStore {
 /// let stores = FileTokenStores<String>(directory: "/var/lib/reports/tokens")
 /// ```
 ///
-/// Each key has a directory of its own in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
+/// Each key has its own directory in there. The directory's name is the SHA-256 of the key's name, so it shows neither a
 /// name nor a secret, and no name leads out of the directory. The files `key` and `token` hold the key's name and its token; both
 /// are written as ``FileTokenStore`` writes.
 ///
@@ -93,8 +93,8 @@ public final class FileTokenStore: TokenStore {
 /// rotating refresh token still both spend it. Keep the directory on a local disk.
 ///
 /// **A user counts as signed out only if nothing is there.** Anything else that prevents a read is an error: permissions, an
-/// unmounted directory, a symbolic link in place of a key's directory. A key's directory with another key's name in it, which was
-/// moved there, is an error, too.
+/// unmounted directory, a symbolic link in place of a key's directory. A key's directory that contains another key's name,
+/// because it was moved there, is an error, too.
 ///
 /// **Other users.** Each operation removes other users' permissions on the key's directory, and their permission to write to the
 /// directory of all keys. A directory that belongs to another user is an error. Only the directory of all keys may belong to
@@ -173,7 +173,7 @@ private struct KeyFileStore: TokenStore {
         try await calls.perform { [folder, token] in
             let directory = try folder.prepare()
             try token.save(stored, in: directory)
-            // The directory is locked until here.
+            // Keep the directory locked until here.
             _ = consume directory
         }
     }

@@ -15,7 +15,7 @@ package struct KeyFolder: Sendable {
     private let text: String
     private let name: TokenFile
 
-    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that its callers get this error.
+    /// How long an operation tries to get the lock: less than the 5 s that a service waits, so that callers get this error.
     package static let patience = Duration.seconds(4)
 
     package init(of text: String, in parent: String) {
@@ -78,7 +78,7 @@ package struct KeyFolder: Sendable {
         _ = consume directory
     }
 
-    /// Whether the directory has its key's name; throws if it has another key's.
+    /// Whether the directory contains its key's name; throws if it contains another key's.
     private func isNamed(_ directory: borrowing OpenFile) throws(TokenFileError) -> Bool {
         let found: String?
         do { found = try name.load(in: directory)?.token.value } catch {
@@ -106,7 +106,7 @@ package struct KeyFolder: Sendable {
 
     // MARK: All keys
 
-    /// Calls `body` with the names of the keys whose directories have a file, or a leftover of its save, each as soon as it is
+    /// Calls `body` with the names of the keys whose directories have a file, or a leftover of its save, as soon as each is
     /// found.
     ///
     /// An unreadable name doesn't hide the others: the function throws at the end.
@@ -134,7 +134,7 @@ package struct KeyFolder: Sendable {
         let file = TokenFile(path: path + "/" + file)
         guard try has(file, in: directory) else { return nil }
         let stored = try name(in: path).load(in: directory)
-        // A removal takes the file before the name.
+        // A removal deletes the file before the name.
         guard let name = stored?.token.value else {
             guard try has(file, in: directory) else { return nil }
             throw TokenFileError(.damaged, path: path + "/key", detail: "it is missing, so the token's key is unknown")
@@ -185,7 +185,8 @@ package struct KeyFolder: Sendable {
 
     /// Removes other users' permissions to exchange or remove what is in a directory; refuses another user's directory.
     ///
-    /// The directory of all keys may belong to root if others can't remove what is in it: each entry is used only if it is ours.
+    /// The directory of all keys may belong to root if others can't remove what is in it: each entry is used only if it belongs
+    /// to this user.
     private static func close(
         _ directory: borrowing OpenFile, _ path: String, to others: mode_t, isKey: Bool
     ) throws(TokenFileError) {
@@ -201,7 +202,7 @@ package struct KeyFolder: Sendable {
 }
 
 extension BlockingCalls {
-    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on a thread of its own.
+    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on its own thread.
     package static func names(
         in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
     ) async throws {

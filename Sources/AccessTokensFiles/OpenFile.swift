@@ -15,7 +15,7 @@ package struct OpenFile: ~Copyable {
     package let descriptor: Int32
 
     deinit {
-        // An error here doesn't matter: the data was synchronised before.
+        // An error here doesn't matter: the data has already been synchronised.
         _ = close(descriptor)
     }
 
@@ -55,7 +55,7 @@ package struct OpenFile: ~Copyable {
     /// Locks the file unless it is locked already; the lock ends with this value or the process.
     package func lock() throws(SystemFailure) -> Bool { try lock(LOCK_EX) }
 
-    /// Whether another value has the file locked, in this process or another; concurrent calls don't disturb each other.
+    /// Whether another value has the file locked, in this process or another; concurrent calls don't affect each other.
     package func isLockedElsewhere() throws(SystemFailure) -> Bool { try !lock(LOCK_SH) }
 
     private func lock(_ kind: Int32) throws(SystemFailure) -> Bool {
@@ -78,7 +78,7 @@ package struct OpenFile: ~Copyable {
         return true
     }
 
-    /// Whether the name still leads to this file.
+    /// Whether the name still refers to this file.
     package func isStillThere(as name: String, in directory: borrowing OpenFile) throws(SystemFailure) -> Bool {
         guard let other = try directory.status(of: name) else { return false }
         let own = try status()
@@ -162,13 +162,13 @@ package struct OpenFile: ~Copyable {
     /// Waits until the disk has everything.
     func synchronize() throws(SystemFailure) {
         #if canImport(Darwin)
-        // `fsync` leaves the data in the drive's own memory there; not every volume knows the stronger call.
+        // On Apple platforms `fsync` may leave data in the drive's cache; not every volume supports the stronger call.
         if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         do {
             _ = try systemCall { fsync(descriptor) }
         } catch {
-            // Some network volumes can't synchronise a directory, and needn't.
+            // Some network volumes can't synchronise a directory, and don't need to.
             guard error.number == EINVAL || error.number == ENOTSUP else { throw error }
         }
     }
@@ -184,7 +184,7 @@ func systemCall<Number: SignedInteger>(_ call: () -> Number) throws(SystemFailur
     }
 }
 
-/// Runs calls that wait for the disk, one after another in the order of the calls, on a queue of its own.
+/// Runs calls that wait for the disk, one after another in the order of the calls, on its own queue.
 package struct BlockingCalls: Sendable {
     private let queue: DispatchQueue
 

@@ -79,7 +79,7 @@ package struct TokenFile: Sendable {
         guard !["", ".", ".."].contains(name) else {
             throw TokenFileError(.invalidPath, path: path, detail: "it does not end in the name of a file")
         }
-        // Otherwise each start would find no token, and load a new one.
+        // Otherwise the save would fail each time, and each start would load a new token.
         guard name.utf8.count <= Self.longestName else {
             let detail = "its name has \(name.utf8.count) bytes; at most \(Self.longestName) leave room for temporary names"
             throw TokenFileError(.invalidPath, path: path, detail: detail)
@@ -212,8 +212,8 @@ extension TokenFile {
             }
             do {
                 try file.protect()
-                // Another process's clean-up can come between the creation and the lock, and take the file for a leftover. Then
-                // that process has the lock, or the name is gone. A volume without locks has no clean-up either.
+                // Another process's clean-up can come between the creation and the lock, and mistake the file for a leftover.
+                // Then that process has the lock, or the name is gone. On a volume without locks there is no clean-up either.
                 guard (try? file.lock()) ?? true else { continue }
                 _ = try OpenFile(temporary, in: directory)
             } catch {
@@ -227,7 +227,7 @@ extension TokenFile {
 
     /// Removes the temporary files of killed processes, as far as possible.
     ///
-    /// A failure must neither lose a new token nor report a removed one as kept: the next operation removes them.
+    /// A failure is ignored, so that a successful save or removal isn't reported as failed; the next operation tries again.
     package func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? directory.names()) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }

@@ -93,7 +93,7 @@ struct ChallengeParser {
         return start < index ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
     }
 
-    /// Takes a value that stands alone up to the next comma; takes nothing and returns `nil` if there is none.
+    /// Takes a lone value up to the next comma; takes nothing and returns `nil` if there is none.
     private mutating func token68() -> String? {
         let start = index
         if let text = text(while: { $0.isAlphanumeric || "-._~+/".utf8.contains($0) }) {

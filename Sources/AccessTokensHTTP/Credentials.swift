@@ -4,14 +4,15 @@
 /// such as `Bearer` before it, or a length and a mixture of characters that no word has. An identifier in lower case, such as a
 /// UUID, is not hidden, since errors need it.
 package enum Credentials {
-    /// Returns the credentials in a body, to be hidden wherever it is quoted; `nil` if there are more than in any useful answer.
+    /// Returns the credentials in a body, to be hidden wherever the body is quoted; `nil` if there are more than in any useful
+    /// answer.
     package static func values(in body: some Collection<UInt8>) -> [String]? {
         let unescaped = Unescaped(body, isFolded: false)
         let values = Set(words(in: unescaped.bytes).map { String(decoding: unescaped.bytes[$0], as: UTF8.self) })
         return values.count <= 16 ? Array(values) : nil
     }
 
-    /// Returns where credentials stand in a text.
+    /// Returns the ranges of credentials in a text.
     static func ranges(in text: [UInt8]) -> [Range<Int>] {
         let unescaped = Unescaped(text, isFolded: false)
         return words(in: unescaped.bytes).map(unescaped.source)
@@ -37,7 +38,7 @@ package enum Credentials {
         let name = String(decoding: previous.suffix(40), as: UTF8.self).lowercased()
         let signs = gap.filter { !" \t\r\n\"'\\".utf8.contains($0) }
         if signs == [UInt8(ascii: "=")] || signs == [UInt8(ascii: ":")], names.contains(where: name.hasSuffix) {
-            // In a form, in JSON or in a header's parameter; else in a sentence, where a word may follow.
+            // Either in a form, in JSON or in a header's parameter, or else in a sentence, where an ordinary word may follow.
             let isValue = gap.elementsEqual(signs) && signs == [UInt8(ascii: "=")] || "\"'".utf8.contains(gap.last ?? 0)
             return isValue ? word.count >= 4 : word.count >= 6 && isMixed(word)
         }

@@ -23,7 +23,7 @@ package enum EnvironmentProxy {
     ) -> String? {
         #if canImport(FoundationNetworking)
         guard let variable = variable(forPlainRequestTo: host, in: environment) else { return nil }
-        // Not the value: it may hold a password.
+        // Don't show the value: it may contain a password.
         return "the environment's \(variable) sends it through a proxy, which would read it: add \(host) to no_proxy"
         #else
         return nil

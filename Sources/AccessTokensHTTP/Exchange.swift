@@ -8,7 +8,7 @@ import FoundationNetworking
 
 /// One request and its answer, sent once in a ``NetworkSession``.
 ///
-/// The first end wins: the session's, a time limit, the cancellation of the caller's task, or a body that is too long.
+/// It ends with the first of these: the session's end, a time limit, the cancellation of the caller's task, or too long a body.
 package final class Exchange: Sendable {
     private struct Received {
         var body = Data()
@@ -36,7 +36,7 @@ package final class Exchange: Sendable {
         watch = limits.watch { [result] in result.complete(with: .failure(TransportError.timedOut())) }
     }
 
-    /// Waits for the answer; to be called once.
+    /// Waits for the answer; call it once.
     ///
     /// - Throws: ``TransportError``, or `CancellationError` promptly when the calling task is cancelled.
     package func answer() async throws -> TransportResponse {
@@ -101,8 +101,8 @@ extension Exchange {
 
     private func code(of error: URLError, hasBody: Bool) -> URLError.Code {
         #if canImport(FoundationNetworking)
-        // Foundation on Linux has no code for a handshake that failed. libcurl asks for the body when there is a connection to
-        // send it over, and Foundation reports at once how much it has passed on.
+        // Foundation on Linux has no code for a handshake that failed. libcurl requests the body only once there is a connection,
+        // and Foundation reports at once how much it has passed on.
         if error.code == .unknown, hasBody, received.withLock({ $0.progress.bytesSent }) == 0 { return .cannotConnectToHost }
         #endif
         return error.code
@@ -110,7 +110,7 @@ extension Exchange {
 
     private func fail(_ failure: TransportError) { result.complete(with: .failure(failure)) }
 
-    /// The session says -1, or on Linux 0, for "unknown".
+    /// The session reports -1, or on Linux 0, for "unknown".
     private static func known(_ count: Int64?) -> Int64? { count.flatMap { $0 > 0 ? $0 : nil } }
 }
 

@@ -43,7 +43,7 @@ package enum HTTPDate {
             let latest = calendar.component(.year, from: now) + 50
             fullYear = latest - (latest - fullYear) % 100
         }
-        // A leap second is the second after it.
+        // A leap second counts as the second after it.
         let components = DateComponents(
             year: fullYear, month: month + 1, day: day, hour: time[0], minute: time[1], second: min(time[2], 59))
         guard components.isValidDate(in: calendar), let date = calendar.date(from: components) else { return nil }

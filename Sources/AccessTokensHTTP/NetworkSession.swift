@@ -8,14 +8,14 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A `URLSession` that no task ever waits for: its delegate's queue calls it, and another queue halts transfers.
+/// A `URLSession` that never blocks a task: it is called on its delegate's queue, and transfers are halted on another.
 ///
 /// On Linux `dataTask(with:)`, `resume()`, `suspend()`, `cancel()` and `invalidateAndCancel()` wait for one serial queue, on
 /// which all sessions of the process also read what arrives (swift-corelibs-foundation#5016). For an answer with 20,000 header
-/// lines that takes seconds. A thread of the cooperative pool that waited there would be missing elsewhere.
+/// lines that takes seconds. A thread of the cooperative pool must not be blocked for so long.
 package final class NetworkSession: Sendable {
     #if canImport(FoundationNetworking)
-    /// One queue for all sessions: however many of their calls wait for Foundation, they keep one thread waiting.
+    /// One queue for all sessions: however many of their calls wait for Foundation, they block only one thread.
     private static let delegateQueue: OperationQueue? = {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1

@@ -14,7 +14,7 @@ package struct Origin: Hashable, Sendable {
 
     /// Returns the origin of an `http` or `https` URL with a host and without user and password; `nil` for any other.
     package init?(_ url: URL) {
-        // A host may be written in any case, an IPv6 address in brackets.
+        // A host may be written in any case, and an IPv6 address in brackets.
         let host = (url.host ?? "").lowercased().filter { !"[]".contains($0) }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme), !host.isEmpty,
             url.user == nil, url.password == nil
@@ -35,7 +35,7 @@ extension Origin: CustomStringConvertible {
 
 /// The addresses of this machine itself: no other machine can read what is sent to them.
 package enum Loopback {
-    /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; not a name that only begins like one.
+    /// Whether a host is `localhost`, `::1` or a complete IPv4 address in 127.0.0.0/8; a name that only begins like one isn't.
     ///
     /// Each number must be written without a sign or leading zeros: `getaddrinfo` reads `0127.0.0.1` as octal, 87.0.0.1.
     ///

@@ -2,11 +2,10 @@
 import Foundation
 import TokenServiceConcurrency
 
-/// One request without TLS over a socket of its own, for servers whose answers Foundation does not survive on Linux.
+/// One request without TLS over its own socket, for servers whose answers crash Foundation on Linux.
 ///
-/// It speaks HTTP/1.0, so that the server neither chunks its answer nor adds a trailer to it, which ends the process in
-/// Foundation (etcd's gateway adds one to every error). It uses no proxy. A thread of its own waits for the network, never one of
-/// the pool.
+/// It speaks HTTP/1.0, so that the server neither chunks its answer nor adds a trailer, which crashes Foundation (etcd's gateway
+/// adds one to every error). It uses no proxy. It waits for the network on its own thread, never on one of the pool.
 package final class PlainExchange: Sendable {
     private struct State {
         var isOver = false
@@ -40,7 +39,7 @@ package final class PlainExchange: Sendable {
         }
     }
 
-    /// Ends it early; a thread that waits for the network returns at once.
+    /// Ends the exchange early; a thread that waits for the network returns at once.
     private func end(with error: any Error) {
         result.complete(with: .failure(error))
         state.withLock { state in
@@ -125,7 +124,7 @@ package final class PlainExchange: Sendable {
             if parts.count == 2 { headers[parts[0]] = parts[1] }
         }
         let body = Data(received[end.upperBound...])
-        try require(headers.header("Transfer-Encoding") == nil, "the answer is chunked, which HTTP/1.0 doesn't know")
+        try require(headers.header("Transfer-Encoding") == nil, "the answer is chunked, which HTTP/1.0 doesn't have")
         if let length = headers.header("Content-Length") { try require(Int(length) == body.count, "the answer is cut off") }
         return TransportResponse(status: status, headers: headers, body: body)
     }

@@ -14,17 +14,16 @@ package enum ServerText {
     /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what
     /// looks like one (``Credentials``). The following is not hidden: a part of a secret; Base64 of Base64, hexadecimal digits,
     /// and other encodings; a secret that holds a backslash before a letter and was escaped; one that was escaped three or more
-    /// times in different ways, if an escaped backslash then stands before one that was escaped in another way, since their order
-    /// is unknown.
+    /// times in different ways that combine differently escaped backslashes, since their order is unknown.
     ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.
     package static func safe(_ text: String, hiding secrets: [String]) -> String {
-        // Bytes, not characters: a combining accent behind a secret would change its last character.
+        // Bytes, not characters: a combining accent after a secret would change its last character.
         let bytes = visible(text)
         let unescaped = Unescaped(bytes)
         var found = Credentials.ranges(in: bytes)
-        // Also unchanged, since the text before a secret may look like the beginning of an escape.
+        // Search the original text, too: the text before a secret may look like the beginning of an escape.
         for secret in Set(secrets.map(visible)) { found += ranges(of: secret, in: bytes) }
         for secret in Set(secrets.flatMap(spellings)) {
             found += ranges(of: secret, in: unescaped.bytes).map(unescaped.source)
@@ -43,10 +42,10 @@ package enum ServerText {
         return spellings.map { Unescaped($0).bytes }
     }
 
-    /// Returns the characters of Base64 that depend on the secret alone, when it stands inside a longer text; none if it is
+    /// Returns the Base64 characters that depend only on the secret, when it is inside a longer text; none if it is
     /// short.
     ///
-    /// - Parameter offset: How many bytes of a group of three stand before it.
+    /// - Parameter offset: How many bytes of a group of three precede it.
     private static func base64Core(_ secret: String, at offset: Int) -> [UInt8] {
         let bytes = [UInt8](repeating: 0, count: offset) + secret.utf8
         guard bytes.count >= offset + 8 else { return [] }
@@ -72,7 +71,7 @@ package enum ServerText {
     /// Source: Knuth, Morris, Pratt, "Fast pattern matching in strings" (1977).
     private static func ranges(of secret: [UInt8], in bytes: [UInt8]) -> [Range<Int>] {
         guard !secret.isEmpty, secret.count <= bytes.count else { return [] }
-        // For each beginning of the secret: how much of its end is a beginning of the secret too.
+        // For each prefix of the secret: the length of its longest suffix that is also a prefix.
         var overlaps = [0]
         for index in secret.indices.dropFirst() {
             overlaps.append(extended(overlaps[index - 1], by: secret[index], of: secret, overlaps))
@@ -88,7 +87,7 @@ package enum ServerText {
         return ranges
     }
 
-    /// Returns how much of the secret's beginning ends at a byte, if so much of it ended before that byte.
+    /// Returns the length of the secret's prefix that ends at a byte, given the length that ended before it.
     private static func extended(_ matched: Int, by byte: UInt8, of secret: [UInt8], _ overlaps: [Int]) -> Int {
         var matched = matched
         while matched > 0, secret[matched] != byte { matched = overlaps[matched - 1] }

@@ -12,7 +12,7 @@ package import Foundation
 final class SessionDelegate: NSObject, Sendable {
     private let exchanges = Lock<[Int: Exchange]>([:])
     private let challenges: ChallengePolicy
-    /// Released when the session has ended and releases its delegate.
+    /// Released together with this delegate, when the session has ended.
     private let belonging: (any Sendable)?
 
     init(challenges: ChallengePolicy, keeping belonging: (any Sendable)?) {
@@ -106,9 +106,9 @@ extension SessionDelegate: URLSessionDataDelegate {
 ///
 /// On Linux it never does: the 401 is the exchange's answer, and the system alone judges certificates.
 package enum ChallengePolicy: Sendable {
-    /// The system judges certificates. Any other challenge is the exchange's answer.
+    /// The system judges certificates. Any other challenge is returned as the exchange's answer.
     case returnToCaller
-    /// The delegate decides, if it implements that; otherwise the system, also with credentials that it has stored.
+    /// The delegate decides, if it implements the method; otherwise the system, which may use stored credentials.
     case ask((any URLSessionDelegate)?)
 }
 #endif

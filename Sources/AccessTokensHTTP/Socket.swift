@@ -21,7 +21,7 @@ enum Socket {
     private static let stream = Int32(SOCK_STREAM.rawValue)
     #endif
 
-    /// Looks up the addresses of a host; no time limit ends that.
+    /// Looks up the addresses of a host; no time limit interrupts the lookup.
     static func addresses(of host: String, port: Int) throws(TransportError) -> [Address] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = stream
@@ -76,7 +76,7 @@ enum Socket {
                 #endif
             }
             if count < 0, errno == EINTR { continue }
-            // A server may answer and close before it has read a request that it refuses: its answer is waiting.
+            // A server may refuse a request and close before reading all of it; the answer can still be received.
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }
@@ -93,7 +93,7 @@ enum Socket {
         }
     }
 
-    /// Makes calls that wait on the descriptor return.
+    /// Makes calls that are blocked on the descriptor return.
     static func wake(_ descriptor: Int32) { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     static func end(_ descriptor: Int32) { _ = close(descriptor) }

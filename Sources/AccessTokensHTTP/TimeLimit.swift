@@ -1,7 +1,7 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// Calls a function after a time, on a queue of its own that waits for neither Foundation nor the cooperative pool.
+/// Calls a function after a time, on its own queue, which waits for neither Foundation nor the cooperative pool.
 ///
 /// Uses a Dispatch timer, because a cancelled `Task.sleep` stays in memory until its time has come.
 final class TimeLimit: Sendable {
@@ -42,7 +42,7 @@ final class TimeLimit: Sendable {
 }
 
 extension Duration {
-    /// The longest time that is counted, ten years: no process lives longer.
+    /// The longest supported limit, ten years: no process runs longer.
     package static let longest = Duration.seconds(10 * 365 * 86_400)
 
     /// Returns a number of seconds as a duration of at most ``longest``; `nil` if it is negative, infinite or not a number.

@@ -16,9 +16,9 @@ import FoundationEssentials
 /// On Linux a session keeps no limit while Foundation reads a long header, supports only whole seconds, and ignores the limit for
 /// the whole answer.
 package struct TimeLimits: Sendable {
-    /// How long nothing may be sent or received; `nil`: any time.
+    /// How long nothing may be sent or received; `nil`: without a limit.
     private let silence: TimeInterval?
-    /// How long the exchange may take from its beginning to the last byte; `nil`: any time.
+    /// How long the exchange may take from its beginning to the last byte; `nil`: without a limit.
     private let whole: TimeInterval?
 
     /// Limits the whole exchange.
@@ -30,13 +30,13 @@ package struct TimeLimits: Sendable {
     #if URLSession
     /// Takes over the limits of a configuration, whose own become a fallback.
     ///
-    /// On Apple platforms a session keeps them itself, and nothing is taken over.
+    /// On Apple platforms the session enforces them itself, and nothing is taken over.
     package init(takingOver configuration: URLSessionConfiguration) {
         #if canImport(FoundationNetworking)
         let silence = TimeLimit.bounded(configuration.timeoutIntervalForRequest)
         self.silence = silence
         whole = configuration.timeoutIntervalForResource
-        // Bounded, because Foundation converts it to an integer, which ends the process for infinity and NaN.
+        // Bounded, because Foundation converts it to an integer, which crashes for infinity and NaN.
         configuration.timeoutIntervalForRequest = silence.rounded(.up) + 1
         #else
         (silence, whole) = (nil, nil)

@@ -26,8 +26,7 @@ public protocol TokenProof: Sendable {
     ///   - nonce: The nonce that the server has just asked for; `nil`: the server's last known one.
     @concurrent func proof(method: String, url: URL, accessToken: String?, nonce: String?) async throws -> RequestProof
 
-    /// Remembers the nonce that a server's answer brings, for the next requests to its origin, and returns it; `nil` if there is
-    /// none.
+    /// Remembers the nonce in a server's answer for the next requests to its origin, and returns it; `nil` if there is none.
     ///
     /// - Parameters:
     ///   - headers: The headers of any answer.
@@ -58,7 +57,7 @@ public struct RequestProof: Sendable, Hashable {
         self.issued = issued
     }
 
-    /// The secrets, which must appear in no text: each header's value and, of a signed token, its parts; and the nonce.
+    /// The secrets that no text may show: each header's value, the parts of a signed token, and the nonce.
     package var secrets: [String] {
         headers.values.flatMap { [$0] + $0.split(separator: ".").filter { $0.utf8.count >= 16 }.map(String.init) }
             + (nonce.map { [$0] } ?? [])
@@ -72,7 +71,7 @@ extension RequestProof: Redacted {
 
 /// Compares the time of a refused proof with the server's.
 package enum ProofClock {
-    /// The smallest difference worth reporting: servers tolerate some seconds, and an answer may take some.
+    /// The smallest difference worth reporting: servers tolerate a few seconds, and an answer may take a few.
     private static let tolerance = 30.0
 
     /// Returns a note if the server's clock differs; `nil` if it doesn't, or is unknown.

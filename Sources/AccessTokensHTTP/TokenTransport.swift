@@ -8,8 +8,8 @@ public import Foundation
 
 /// Anything that can send one request with secrets to a server and return the answer.
 ///
-/// The one seam between the package and the network, for authorization servers and for etcd, so that a server program can bring
-/// its own HTTP client:
+/// The package reaches authorization servers and etcd only through this protocol, so a server program can use its own HTTP
+/// client:
 ///
 /// ```swift
 /// struct MyTransport: TokenTransport {
@@ -64,7 +64,7 @@ public struct TransportRequest: Sendable, Hashable {
     /// Where to send it, with the query, and no credentials.
     public var url: URL
 
-    /// The method: `POST` for nearly all, `GET` for what is only read.
+    /// The method: `POST` for nearly all requests, `GET` for those that only read.
     public var method: String
 
     /// The headers by name, including those that describe the body.
@@ -117,7 +117,7 @@ public struct TransportResponse: Sendable, Hashable {
 
     /// The headers by name; ``header(_:)`` ignores their case.
     ///
-    /// Several of one name are joined with a comma and a blank (RFC 9110 §5.3).
+    /// Several headers of one name are joined with a comma and a space (RFC 9110 §5.3).
     public var headers: [String: String]
 
     /// The body, at most as long as the request's ``TransportRequest/maximumBodySize``.

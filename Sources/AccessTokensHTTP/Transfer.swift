@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-/// The session's task of one exchange, which can be ended at any time, even before there is a task.
+/// The session task of one exchange, which can be ended at any time, even before the task exists.
 final class Transfer: Sendable {
     private struct State {
         var isOver = false
@@ -16,29 +16,29 @@ final class Transfer: Sendable {
         var task: URLSessionTask?
     }
 
-    /// Where all transfers are halted, one after another: however many wait for Foundation, they keep one thread waiting.
+    /// Where all transfers are halted, one after another: however many wait for Foundation, they block only one thread.
     private static let halts = DispatchQueue(label: "AccessTokensHTTP.Transfer")
 
     private let state = Lock(State())
     private let halt = DispatchGroup()
 
-    /// Whether it was ended, after which its delegate on Linux must not answer the session's callbacks.
+    /// Whether the transfer was ended; if so, its delegate must not answer the session's callbacks on Linux.
     ///
-    /// Answering for a task that was cancelled meanwhile ends the process there.
+    /// There, answering for a task that has been cancelled crashes the process.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Notes the session in which it will begin.
+    /// Notes the session in which the transfer will begin.
     func enter(_ session: URLSession) {
         state.withLock { $0.session = session }
     }
 
-    /// Begins on the delegate's queue, unless it was ended while the task was made, which may take long.
+    /// Begins on the delegate's queue, unless it was ended while the task was being created, which may take long.
     func begin(_ task: URLSessionTask) {
         let isOver = state.withLock { state in
             state.task = task
             return state.isOver
         }
-        // If it is over, the operation that `end()` has queued cancels the task.
+        // If the transfer is over, the operation that `end()` queued cancels the task.
         if !isOver { task.resume() }
     }
 
@@ -48,7 +48,7 @@ final class Transfer: Sendable {
             defer { state.isOver = true }
             return state.isOver ? nil : state.session
         }
-        // After a running callback, so that none answers for a half-cancelled task.
+        // Queued behind a running callback, so that none answers for a half-cancelled task.
         session?.delegateQueue.addOperation { [self] in haltSoon() }
     }
 
@@ -66,10 +66,9 @@ final class Transfer: Sendable {
         halt.wait()
     }
 
-    /// Halts the task apart from the delegate's queue, since a halt waits while Foundation reads.
+    /// Halts the task off the delegate's queue, since a halt blocks while Foundation reads.
     ///
-    /// Data that arrives meanwhile must not pile up in that queue, which continues and drops it. Half a megabyte of gzip took 560
-    /// MiB otherwise.
+    /// Meanwhile that queue keeps draining and dropping incoming data. Otherwise half a megabyte of gzip took 560 MiB.
     private func haltSoon() {
         Self.halts.async { [self] in
             let task = state.withLock { state -> URLSessionTask? in
@@ -80,9 +79,9 @@ final class Transfer: Sendable {
             guard let task else { return }
             defer { halt.leave() }
             #if canImport(FoundationNetworking)
-            // On Linux a task that is cancelled while its transfer ends completes twice, which ends the process (“not in the
-            // registry”). So its transfer is halted first, which takes two steps of the task's own queue; each call waits
-            // for the step before it. A cache would add steps that can't be waited for, so no session here has one.
+            // On Linux a task that is cancelled while its transfer ends completes twice, which crashes the process (“not in the
+            // registry”). So its transfer is halted first, which takes two steps on the task's own queue; each call waits for the
+            // previous step. A cache would add steps that can't be awaited, so sessions here have none.
             for _ in 1...3 { task.suspend() }
             #endif
             task.cancel()

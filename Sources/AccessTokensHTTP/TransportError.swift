@@ -15,7 +15,7 @@ public import FoundationEssentials
 public enum TransportError: Error, Sendable {
     /// Nothing of the request was sent: the name can't be resolved, no connection could be made, or its handshake failed.
     case notSent(_ reason: String, underlying: (any Error)? = nil)
-    /// The connection ended before the answer did; the request may have been executed.
+    /// The connection ended before the answer was complete; the request may have been executed.
     case connectionLost(_ reason: String, underlying: (any Error)? = nil)
     /// The answer was not complete within the time limit; the request may have been executed.
     case timedOut(underlying: (any Error)? = nil)
@@ -34,7 +34,7 @@ extension TransportError: Redacted, LocalizedError {
         switch self {
         case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."
         case .connectionLost(let reason, _):
-            "The connection ended before the answer did: \(reason). The request may have been executed."
+            "The connection ended before the answer was complete: \(reason). The request may have been executed."
         case .timedOut: "The answer was not complete within the time limit. The request may have been executed."
         case .tooLong: "The answer is longer than the request's maximumBodySize."
         case .invalidConfiguration(let problem): "The transport can't send this: \(problem). Nothing was sent."
@@ -43,10 +43,10 @@ extension TransportError: Redacted, LocalizedError {
 }
 
 extension TransportError {
-    /// The error of a connection, of this package or of another HTTP client; only `URLSession`'s errors show whether the request
-    /// was sent.
+    /// Creates an error from a connection's error; only `URLSession`'s errors show whether the request was sent.
     ///
-    /// `secureConnectionFailed` and `clientCertificateRejected` don't show it: with TLS 1.3 either may come after the request.
+    /// `secureConnectionFailed` and `clientCertificateRejected` don't show it: with TLS 1.3 either may occur after the request
+    /// was sent.
     ///
     /// - Parameter reason: The error's text, made safe.
     package init(_ error: any Error, saying reason: String) {

@@ -8,22 +8,22 @@ package import Foundation
 
 /// A transport over `URLSession` without cookies, cache, stored credentials or redirects.
 ///
-/// A value without state: any number of sends run independently. Each has its own session, which ends with it, so that
-/// nothing outlives an exchange; tokens are loaded too rarely for connections to be worth keeping. A connection that is never
-/// reused also prevents libcurl from sending a request again. Its price on Linux: Foundation keeps a processor busy while
-/// it waits on a fresh connection, 2.7 s of its time for a token that takes 3 s.
+/// A value without state: any number of sends run independently. Each has its own session, so that nothing outlives an exchange;
+/// tokens are loaded too rarely to make keeping connections worthwhile. A connection that is never reused also prevents libcurl
+/// from sending a request again. The cost on Linux: Foundation keeps a processor busy while it waits on a new connection, for 2.7
+/// s when a token takes 3 s.
 ///
 /// A request without TLS, to this machine itself, is refused if the environment of a Linux process names a proxy for it
 /// (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
 ///
-/// On Linux some answers end the process inside Foundation (Swift 6.3), before any code of ours hears of them:
+/// On Linux some answers crash the process inside Foundation (Swift 6.3), before our code receives them:
 /// - a connection that is closed between two lines of the header (swift-corelibs-foundation#5285, until Swift 6.4);
 /// - a chunked answer with a trailer;
 /// - a redirect without a scheme to a host that is an IPv6 address (`//[::1]/`) or has percent-encoded characters
 ///   (`//a%2fb/`, `//a%40b/`, `//a%00b/`);
 /// - a `Content-Length` between 9223372036854775296 and 9223372036854775807.
 ///
-/// Three things make all sessions of the process wait:
+/// Three things block all sessions of the process:
 /// - an answer with tens of thousands of header lines, which Foundation reads for seconds;
 /// - an exchange that is given up while the host's name is looked up, until the lookup has ended;
 /// - a redirect with a long body, which Foundation keeps in memory and copies again and again while the server sends without a
@@ -31,7 +31,7 @@ package import Foundation
 ///
 /// Time limits and cancellations still apply.
 ///
-/// A program that must survive such a server needs a ``TokenTransport`` over an HTTP client of its own.
+/// A program that must survive such answers needs a ``TokenTransport`` over an HTTP client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// Creates a transport.
     public init() {}

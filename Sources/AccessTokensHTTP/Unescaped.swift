@@ -1,5 +1,7 @@
-/// A text as it was before it was escaped, for comparing: the escapes of URLs, HTML, JSON and JavaScript are undone, nested ones
-/// too, as are three octal digits and the code points in braces of JavaScript, Swift, Rust, PHP and Perl.
+/// A text before it was escaped, for comparison with secrets.
+///
+/// Undoes the escapes of URLs, HTML, JSON and JavaScript, including nested ones; octal escapes of three digits; and code points
+/// in braces, as in JavaScript, Swift, Rust, PHP and Perl.
 ///
 /// Source: RFC 3986 §2.1; RFC 8259 §7; HTML §13.1.4.
 struct Unescaped {
@@ -7,18 +9,18 @@ struct Unescaped {
     /// The range in the text that each byte came from.
     private var sources: [Range<Int>] = []
     private let isFolded: Bool
-    /// A backslash that was escaped, which begins no escape before the next pass; a byte that no text in UTF-8 has.
+    /// Stands for a backslash that was escaped, which begins no escape before the next pass; UTF-8 never contains this byte.
     private static let spentBackslash: UInt8 = 0xFF
 
     /// Undoes the escapes of a text.
     ///
-    /// - Parameter isFolded: Whether spellings that often vary are made the same: upper and lower case; slash and underscore,
-    ///   which the kinds of Base64 use. Plus, minus, blanks and backslashes are dropped, so that a soft wrap makes no difference.
+    /// - Parameter isFolded: Whether to unify spellings that often vary: upper and lower case; slash and underscore, which the
+    ///   variants of Base64 use. Plus, minus, spaces and backslashes are dropped, so that line wrapping makes no difference.
     init(_ text: some Collection<UInt8>, isFolded: Bool = true) {
         self.isFolded = isFolded
         for (index, byte) in text.enumerated() { append(byte, from: index..<index + 1) }
-        // A server chooses how often backslashes are escaped, and each time takes a pass. Two that were escaped in different ways
-        // may have to be undone one after the other, which is not tried.
+        // A server chooses how often backslashes are escaped, and each level takes a pass. Levels with different kinds of escapes
+        // may need different orders, which are not tried.
         for _ in 1...8 where bytes.contains(Self.spentBackslash) {
             let (before, starts) = (bytes, sources)
             (bytes, sources) = ([], [])
@@ -36,7 +38,7 @@ struct Unescaped {
         sources[range.lowerBound].lowerBound..<sources[range.upperBound - 1].upperBound
     }
 
-    /// Appends a byte and undoes the escapes that it completes: a loop, since a server chooses how deep they are nested.
+    /// Appends a byte and undoes the escapes that it completes: a loop, not recursion, since a server chooses the nesting depth.
     private mutating func append(_ byte: UInt8, from source: Range<Int>) {
         guard let byte = folded(byte) else { return }
         bytes.append(byte)
@@ -52,7 +54,7 @@ struct Unescaped {
         }
     }
 
-    /// The escape at the end: its length, and the fewer bytes that it stands for.
+    /// The escape at the end: its length, and the bytes that it stands for, which are fewer.
     private var escape: (length: Int, unescaped: [UInt8])? {
         guard let last = bytes.last else { return nil }
         if last == UInt8(ascii: ";") { return entity }
@@ -72,7 +74,7 @@ struct Unescaped {
         return Unicode.Scalar(0x10000 + (high - 0xD800) << 10 + (unit - 0xDC00)).map { (12, Self.utf8($0)) }
     }
 
-    /// The escape that a closing brace ends.
+    /// The escape in braces that ends here.
     private var bracedCodePoint: (length: Int, unescaped: [UInt8])? {
         guard let brace = bytes.suffix(12).lastIndex(of: UInt8(ascii: "{")), brace >= 2 else { return nil }
         let start = bytes[(brace - 2)...]
@@ -81,7 +83,7 @@ struct Unescaped {
             .map { (start.count, Self.utf8($0)) }
     }
 
-    /// The escape of HTML that a semicolon ends.
+    /// The HTML character reference that ends here with a semicolon.
     private var entity: (length: Int, unescaped: [UInt8])? {
         guard let start = bytes.suffix(12).lastIndex(of: UInt8(ascii: "&")) else { return nil }
         let name = bytes[(start + 1)..<(bytes.count - 1)]
@@ -95,7 +97,7 @@ struct Unescaped {
             .map { (length, Self.utf8($0)) }
     }
 
-    /// HTML's names of what is printable in ASCII and is neither a letter nor a digit; in lower case.
+    /// HTML's names, in lower case, of the printable ASCII characters that are neither letters nor digits.
     private static let names: [String: UInt8] = {
         let names =
             "amp lt gt quot apos excl num dollar percnt lpar rpar ast plus comma period sol colon semi equals quest commat lsqb "
@@ -105,7 +107,7 @@ struct Unescaped {
             zip(names.split(separator: " ").map(String.init), characters.utf8), uniquingKeysWith: { first, _ in first })
     }()
 
-    /// Returns the number at the end, or that many bytes before it, if it stands behind a prefix.
+    /// Returns the number after a prefix, if both are at the end, or `rest` bytes before the end.
     private func number(after prefix: String, digits: Int, radix: Int = 16, before rest: Int = 0) -> UInt32? {
         let end = bytes.count - rest
         let start = end - digits - prefix.utf8.count

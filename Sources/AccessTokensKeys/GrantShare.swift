@@ -1,11 +1,11 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One key's share in a grant that several keys use: its service's loader, which also passes on its sign-ins and sign-outs.
+/// One key's access to a grant that several keys use: the loader of its service, which also passes on sign-ins and sign-outs.
 final class GrantShare: TokenLoader, GrantLender {
     private let grant: LentGrant
     private let loader: any TokenLoader
-    /// How long a load may keep the other keys waiting: as long as it would block another load of one service.
+    /// How long a load may keep the other keys waiting: as long as it would block other loads of its own service.
     private let patience: Duration
     private let member: Int
 
@@ -77,13 +77,13 @@ struct GrantMembers {
         members.filter { $0.key != member }.compactMapValues { $0.service }
     }
 
-    /// Counts a sign-out, through a key whose own service knows of it already.
+    /// Counts a sign-out through a key, whose own service already knows about it.
     mutating func signOut(by member: Int?) {
         signOuts += 1
         if let member { members[member]?.signOuts = signOuts }
     }
 
-    /// Takes a sign-out through another key that hasn't taken effect in a key's service yet; returns `false` if there is none.
+    /// Returns whether a sign-out through another key has yet to take effect in a key's service, and marks it as done.
     mutating func takeSignOut(_ member: Int) -> Bool {
         guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
         members[member]?.signOuts = signOuts
@@ -104,7 +104,7 @@ struct GrantTurns: Sendable {
         var urgency: Urgency
         /// Complete when its turn has come.
         let start: SingleResult<Void>
-        /// When its turn ends although its load hasn't; `nil`: its load hasn't begun.
+        /// When its turn ends even if its load continues; `nil`: the load hasn't begun.
         var end: Duration?
     }
 
@@ -119,7 +119,7 @@ struct GrantTurns: Sendable {
         last += 1
         let place = Place(number: last, member: member, urgency: urgency, start: SingleResult())
         line.append(place)
-        // The clock may not have woken the alarm.
+        // The alarm may not have fired yet.
         let isOver = line.first?.end.map { $0 <= now } ?? false
         let next = isOver ? end() : line.count == 1 ? place.start : nil
         return (last, place.start, next)
@@ -132,7 +132,7 @@ struct GrantTurns: Sendable {
         return raised.map { line[$0].member }
     }
 
-    /// Begins a load whose turn has come; returns `false` if it has lost its turn meanwhile.
+    /// Begins a load whose turn has come; returns `false` if it has lost its turn.
     mutating func begin(_ number: Int, until end: Duration) -> Bool {
         guard line.first?.number == number else { return false }
         line[0].end = end

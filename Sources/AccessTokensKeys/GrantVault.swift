@@ -25,7 +25,7 @@ enum VaultStep: Sendable {
     var signsOut: Bool { if case .reset = self { true } else { false } }
 }
 
-/// A vault's loader, which asks no server: a vault only has what sign-ins and loads have given it.
+/// A vault's loader, which asks no server: a vault's tokens come only from sign-ins and from the keys' loads.
 struct VaultLoader: TokenLoader {
     let isRepeatable = true
 
@@ -34,7 +34,7 @@ struct VaultLoader: TokenLoader {
 
 /// A vault's store, whose refresh tokens never expire, so that the vault loads none.
 ///
-/// A store may hold a whole token, from a time when its key shared nothing.
+/// The store may hold a whole token from a time when the key had its own grant.
 struct VaultStore: TokenStore {
     let store: any TokenStore
 
@@ -46,7 +46,7 @@ struct VaultStore: TokenStore {
     @concurrent func remove() async throws { try await store.remove() }
 }
 
-/// Passes to the program what a vault gives up, however late, but not the refresh tokens that loads have spent.
+/// Passes the tokens that a vault gives up to the program, however late, except refresh tokens that loads have spent.
 final class GrantOutlet: Sendable {
     private let onDiscard: @Sendable (DiscardedGrant) async -> Void
     /// The spent refresh tokens that the vault is about to give up.
@@ -56,7 +56,7 @@ final class GrantOutlet: Sendable {
         self.onDiscard = onDiscard
     }
 
-    /// Announces that the vault will give up this refresh token next, for its successor.
+    /// Notes that the vault is about to replace this spent refresh token by its successor.
     func expect(_ token: String?) {
         if let token { spent.withLock { $0.append(token) } }
     }
@@ -100,7 +100,7 @@ extension Result {
     }
 }
 
-/// Refers to the grant that owns a vault, because the vault is made first.
+/// A reference to the grant that owns a vault, set later because the vault is created first.
 final class VaultOwner: Sendable {
     private let grant = Lock<WeakReference<LentGrant>?>(nil)
 
@@ -108,7 +108,7 @@ final class VaultOwner: Sendable {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
-    /// The vault's tether: the table keeps the grant, so a report about the vault is one about the grant.
+    /// Returns the vault's tether, which reports about the grant, since the table keeps the grant and not the vault.
     func tether(_ tether: ServiceTether) -> ServiceTether {
         ServiceTether(use: tether.use) { [self] report in
             guard case .changed(_, let start, let now) = report else { return tether.send(report) }
@@ -121,14 +121,14 @@ final class VaultOwner: Sendable {
 struct GrantWork: Sendable {
     struct Item: Sendable {
         let step: VaultStep
-        /// The tokens that the other keys' services give up when they learn of a sign-in or a sign-out.
+        /// The tokens that the other keys' services give up when notified of a sign-in or a sign-out.
         let others: SingleResult<[AccessToken]>?
         let end: SingleResult<SessionChange>
     }
 
     private var items: [Item] = []
     private var isUnderWay = false
-    /// Does the work, as urgently as its most urgent waiter needs it.
+    /// The task that does the work, with the urgency of its most urgent waiter.
     private var worker: Task<Void, any Error>?
     private var urgency = Urgency.background
 
@@ -140,7 +140,7 @@ struct GrantWork: Sendable {
         return true
     }
 
-    /// Notes the task that has begun; returns the urgency that it needs by now.
+    /// Stores the task that has begun; returns the urgency that it now needs.
     mutating func began(_ worker: Task<Void, any Error>) -> Urgency {
         self.worker = worker
         return urgency

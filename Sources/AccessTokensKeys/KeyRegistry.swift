@@ -1,10 +1,10 @@
 public import AccessTokens
 public import TokenServiceConcurrency
 
-/// The table of ``TokenServices`` behind its lock; services report to it without keeping it alive.
+/// The table of ``TokenServices``, behind a lock; services report to it without keeping it alive.
 ///
 /// The frequent operations are inlinable, so that the program's own module compiles them for its type of key. As generic code
-/// they took 70 % of the time in which a service is made.
+/// they took 70 % of the time needed to create a service.
 @usableFromInline
 final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>: Sendable {
     let clock: ServiceClock
@@ -24,7 +24,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         table = Lock(KeyTable(keepingIdle: limit))
     }
 
-    /// Changes the table; the caller releases what the table gives up, after the lock.
+    /// Changes the table; the caller releases the removed objects after unlocking.
     func withTable<Outcome: Sendable>(_ body: @Sendable (inout KeyTable<Key>) -> Outcome) -> Outcome {
         table.withLock { body(&$0) }
     }
@@ -45,7 +45,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return service.map { typed($0) }
     }
 
-    /// Finds the service of a key; if there is none, makes it outside the lock, because making it runs the program's own code.
+    /// Returns the service of a key; creates it outside the lock if necessary, since that runs the program's own code.
     @inlinable
     func findOrMake(_ key: Key, _ make: (_ tether: ServiceTether, _ stamp: Int) -> Service) -> Service {
         // Evicted services deinit here, after unlocking: their deinit takes this lock.
@@ -54,7 +54,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         switch entry {
         case .found(let service): return typed(service)
         case .vacant(let place, var stamp):
-            // Weak: the table keeps its services. A captured `weak` variable would be an object of its own for each key.
+            // Weak: the table keeps its services. A captured `weak` variable would need another object for each key.
             let registry = WeakReference(object: self)
             while true {
                 let made = stamp
@@ -78,7 +78,8 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         return service.map { typed($0) }
     }
 
-    /// Casts a service to this table's type; the shelf only gets what ``insert(_:at:stamp:)`` takes, so the cast is safe.
+    /// Casts a service to this table's type; the shelf only contains services that ``insert(_:at:stamp:)`` accepted, so the cast
+    /// is safe.
     ///
     /// The shelf itself knows no types, so one copy of its code serves all tables.
     @inlinable
@@ -115,15 +116,15 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         shelf = ServiceShelf(keepingIdle: limit)
     }
 
-    /// The service of a key, or a place for it.
+    /// Returns the service of a key, or a place for it.
     ///
-    /// - Returns: Also the service that is now one too many, to be released.
+    /// - Returns: Also a service to release if there is now one too many.
     @inlinable
     mutating func enter(_ key: Key) -> (entry: ServiceShelf.Entry, released: Service?) {
         shelf.enter(&places[key, default: ServiceShelf.noPlace])
     }
 
-    /// Removes a service that has ended, since nothing held it any more.
+    /// Removes the entry of a service that has been released everywhere.
     ///
     /// - Returns: The removed entry, to be released outside the lock: releasing a key may run foreign code.
     @inlinable
@@ -133,7 +134,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         return (entry.key, entry.value)
     }
 
-    /// All keys with a service, in use elsewhere or kept, and all keys whose service is being made.
+    /// All keys with a service, kept or in use elsewhere, and all keys whose service is being created.
     ///
     /// The services are returned only so that none is released under the lock.
     var current: (keys: Set<Key>, services: [Service]) {
@@ -147,9 +148,9 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         return (keys, services)
     }
 
-    /// Starts a change that all services must hear of.
+    /// Starts a change that must reach all services.
     ///
-    /// - Returns: The keys of all services, including those being made, which will be made again.
+    /// - Returns: The keys of all services, including those being created, which will be created again.
     mutating func turn() -> (keys: Set<Key>, services: [Service]) {
         shelf.turn()
         return current

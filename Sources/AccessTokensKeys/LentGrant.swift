@@ -1,12 +1,12 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// One rotating refresh token that several keys use: their loads take turns, each with the token that the last one brought.
+/// One rotating refresh token that several keys use: their loads take turns, each with the token that the last one received.
 ///
 /// The refresh token is kept by a separate service, the vault, which no caller sees. So a rotated token is saved before any
-/// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that shares nothing. The
-/// vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out resets
-/// the services of all keys at once, and returns when that is done as well.
+/// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that has its own grant.
+/// The vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out
+/// resets the services of all keys at once, and returns when that is done as well.
 final class LentGrant: Sendable {
     private struct State {
         var edition = Edition()
@@ -29,9 +29,9 @@ final class LentGrant: Sendable {
         }
     }
 
-    /// Distinguishes the grant that a load began with from the current one.
+    /// Tells whether the grant that a load began with is still the current one.
     private struct Edition: Equatable {
-        /// How many sign-ins and sign-outs there were, and how many grants loads have brought.
+        /// The numbers of sign-ins and sign-outs, and of grants received by loads.
         var fences = 0, loads = 0
     }
 
@@ -87,7 +87,7 @@ final class LentGrant: Sendable {
     /// The vault starts no loads itself, so draining or resuming the keys doesn't affect it.
     func drain(within limit: Duration) async -> Bool {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
-        // First, all sign-ins, sign-outs and loaded grants reach the vault.
+        // First let all sign-ins, sign-outs and loaded grants reach the vault.
         let steps = perform(.settle)
         Task.detached(on: executor) {
             _ = try? await steps?.value()
@@ -103,12 +103,12 @@ final class LentGrant: Sendable {
     ///
     /// - Parameters:
     ///   - member: The key whose user signs in or out.
-    ///   - edition: The grant that a load's grant replaces; if another has come since, this does nothing.
+    ///   - edition: The grant that a load's grant replaces; if it is no longer the current one, this does nothing.
     private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
         decide(on: step, by: member, over: edition)?.end
     }
 
-    /// The same; also returns whether the key's service hasn't heard of an earlier sign-out, which takes effect now.
+    /// Decides on a step; also returns whether an earlier sign-out takes effect in the key's service only now.
     private func decide(
         on step: VaultStep, by member: Int?, over edition: Edition? = nil
     ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
@@ -132,7 +132,7 @@ final class LentGrant: Sendable {
     private func beginWork(as urgency: Urgency) {
         let worker = Task.detached(on: executor, priority: urgency.priority) { await self.work() }
         let highest = state.withLock { $0.work.began(worker) }
-        // A more urgent step may have come meanwhile.
+        // A more urgent step may have been added meanwhile.
         if urgency < highest { worker.raise(to: highest, on: executor) }
     }
 
@@ -165,8 +165,8 @@ final class LentGrant: Sendable {
         }
     }
 
-    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and lost loads stop
-    /// blocking them.
+    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses and the blocking by lost
+    /// loads.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
@@ -187,9 +187,8 @@ final class LentGrant: Sendable {
 
     /// Performs one key's load in its turn, with the current grant.
     ///
-    /// A load that never ends keeps its turn as long as it would block another load of one service: until a sign-in or a
-    /// sign-out, after which the other keys have another grant, or until its patience has passed. Its result is still
-    /// kept if no other grant has come.
+    /// A load that never ends keeps its turn until a sign-in or a sign-out, after which the other keys use another grant, or
+    /// until its patience has passed. If it ends later, its result is kept if there is no newer grant.
     ///
     /// - Parameters:
     ///   - previous: The key's own last token.
@@ -203,7 +202,7 @@ final class LentGrant: Sendable {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
             let (grant, edition) = try await self.grant()
-            // A load whose time ran out before it had its turn and the grant must not spend anything.
+            // A load whose time ran out while it waited for its turn and the grant must not spend anything.
             try LoadTime.check()
             if state.withLock({ $0.members.service(of: member) })?.isDeserted ?? false { throw LoadDeserted() }
             let end = clock.now() + patience
@@ -221,7 +220,7 @@ final class LentGrant: Sendable {
 
     /// Wraps a failure.
     ///
-    /// The key's service asks whether a sign-in has come since, because it may hear of the failure first.
+    /// The key's service checks for a later sign-in, because it may be told about the failure first.
     private func failure(_ error: any Error, over edition: Edition) -> LentGrantFailure {
         LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
@@ -264,12 +263,12 @@ final class LentGrant: Sendable {
     private func grant() async throws -> (token: AccessToken?, edition: Edition) {
         while true {
             let edition = state.withLock { $0.edition }
-            // All earlier sign-ins and sign-outs are performed first.
+            // Perform all earlier sign-ins and sign-outs first.
             await wait(for: perform(.settle))
             let token: AccessToken?
             do { token = try await storedGrant() } catch { throw failure(error, over: edition) }
-            // A sign-in or a sign-out is counted before the vault learns of it: if none was counted, the vault had this edition's
-            // grant.
+            // Sign-ins and sign-outs are counted before they reach the vault. So if none was counted meanwhile, the vault's grant
+            // is of this edition.
             if state.withLock({ $0.edition }) == edition { return (token, edition) }
         }
     }
@@ -284,14 +283,14 @@ final class LentGrant: Sendable {
 
     /// Saves the refresh token that a load has brought, or a new expiration of the old one.
     ///
-    /// Returns `false` if another token has come meanwhile, so that the load must begin again.
+    /// Returns `false` if the grant has been replaced meanwhile, so that the load must begin again.
     private func keep(_ token: AccessToken?, given: AccessToken?, over edition: Edition) async -> Bool {
         guard let token = token.map(AccessToken.kept), token.refreshToken != nil, token != given else {
             return state.withLock { $0.edition } == edition
         }
         guard let end = perform(.keep(token, spent: given?.refreshToken), over: edition) else {
             let reason = state.withLock { $0.edition.fences > edition.fences ? $0.lastFence : .superseded }
-            // The load has spent the old refresh token or, if it is the same one, given nothing up.
+            // Revoke only a new refresh token: the token that the load used is not this load's to give up.
             if token.refreshToken != given?.refreshToken, let outlet, let reason {
                 Task.detached(on: loadExecutor) { await outlet.discard(DiscardedGrant(token: token, reason: reason)) }
             }

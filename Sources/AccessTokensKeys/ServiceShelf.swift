@@ -2,9 +2,8 @@ import AccessTokens
 
 /// The services that a program keeps, in the order of their eviction: a pure value behind the one lock of ``TokenServices``.
 ///
-/// It knows places, not keys, so one copy of its code serves every type of key. It never makes a service, calls one or
-/// drops the last reference to one: it returns what it gives up, to be released outside the lock. Only this file writes its
-/// state.
+/// It knows places, not keys, so one copy of its code serves every type of key. It never creates a service, calls one or drops
+/// the last reference to one: it returns removed services, to be released outside the lock. Only this file writes its state.
 @usableFromInline
 struct ServiceShelf: Sendable {
     @usableFromInline typealias Service = any AnyObject & Sendable
@@ -13,39 +12,38 @@ struct ServiceShelf: Sendable {
     @usableFromInline
     enum Entry {
         case found(Service)
-        /// The place has no service, or one that is just ending: the caller makes one with this stamp, and inserts it.
+        /// The place has no service, or one that is being deallocated: the caller creates one with this stamp, and inserts it.
         case vacant(place: Int, stamp: Int)
     }
 
     /// The place of a key without a service.
     @usableFromInline static let noPlace = -1
 
-    /// Whether a place's service is kept.
+    /// How a place holds its service.
     private enum Hold: Sendable {
         /// The place isn't in use.
         case free
-        /// Kept, whatever the limit, because something would be lost with it. It becomes idle (→ `idle`) by an event, or at the
-        /// given time.
+        /// Kept, regardless of the limit, because something would be lost with it. It becomes idle (→ `idle`) after an event, or
+        /// at the given time.
         case busy(Service, until: Duration?)
-        /// Kept, in the order of use, until it gets something to do (→ `busy`), or is the least recently used of too many
-        /// (→ `released`).
+        /// Kept, in the order of use, until it has work (→ `busy`), or is the least recently used of too many (→ `released`).
         case idle(Service)
-        /// Released, but perhaps still in use elsewhere: then it is found again (→ `idle`), or gets something to do (→ `busy`).
-        /// When nothing holds it any more its place is free again.
+        /// Released, but perhaps still in use elsewhere: then it can be found again (→ `idle`), or has work (→ `busy`). When it
+        /// is deallocated, its place is free again.
         case released(WeakReference<Service>)
     }
 
     private struct Slot: Sendable {
-        /// Identifies its service among all: messages about an earlier service of the place are ignored.
+        /// Identifies the service: reports about an earlier service of this place are ignored.
         var stamp = none
         var hold = Hold.free
-        /// How many callers are making a service for it.
+        /// How many callers are creating a service for it.
         var makers = 0
         /// The neighbours among the idle services; `none` at the ends.
         var newer = none, older = none
     }
 
-    /// The time at which a busy service becomes idle if nothing happens before.
+    /// The time at which a busy service becomes idle unless it reports something else.
     private typealias Pause = (place: Int, stamp: Int, end: Duration)
 
     /// How many idle services are kept.
@@ -57,12 +55,12 @@ struct ServiceShelf: Sendable {
     private var pauses = LimitHeap<Pause>()
     /// How many kept services are idle, and how many are not.
     private(set) var idleCount = 0, busyCount = 0
-    /// How many services are released and have not ended.
+    /// How many services are released but not deallocated.
     private(set) var releasedCount = 0
     private var stamps = 0
-    /// The last stamp before the latest change that all services had to hear of.
+    /// The last stamp before the latest change that had to reach all services.
     private var lastTurn = 0
-    /// How many running sign-outs need to find every used service; during a sign-out none is released.
+    /// How many sign-outs are running; until they end no service is released, so that each can find all of them.
     private var holds = 0
 
     init(keepingIdle limit: Int) {
@@ -76,7 +74,7 @@ private let none = -1
 extension ServiceShelf {
     // MARK: Callers
 
-    /// The service of a place if it is kept; it becomes the most recently used one.
+    /// Returns the service of a place if it is kept; it becomes the most recently used one.
     @usableFromInline
     mutating func keptService(at place: Int) -> Service? {
         switch slots[place].hold {
@@ -91,9 +89,9 @@ extension ServiceShelf {
         }
     }
 
-    /// The service of a place, kept or still in use elsewhere.
+    /// Returns the service of a place, kept or still in use elsewhere.
     ///
-    /// - Returns: Also the service that is now one too many, to be released.
+    /// - Returns: Also a service to release if there is now one too many.
     private mutating func find(at place: Int) -> (service: Service, released: Service?)? {
         if let service = keptService(at: place) { return (service, nil) }
         guard let service = service(at: place) else { return nil }
@@ -102,10 +100,10 @@ extension ServiceShelf {
         return (service, releaseOldest())
     }
 
-    /// Returns a place's service, or the place for one that the caller makes, before it calls ``insert(_:stamp:at:now:)``.
+    /// Returns a place's service, or the place for a service that the caller creates and passes to ``insert(_:stamp:at:now:)``.
     ///
-    /// - Parameter place: The key's place; if it is ``noPlace``, it becomes a free one.
-    /// - Returns: Also the service that is now one too many, to be released.
+    /// - Parameter place: The key's place; ``noPlace`` is replaced by a free one.
+    /// - Returns: Also a service to release if there is now one too many.
     @usableFromInline
     mutating func enter(_ place: inout Int) -> (entry: Entry, released: Service?) {
         if place == Self.noPlace {
@@ -122,11 +120,10 @@ extension ServiceShelf {
     /// Whether a service is being made for a place.
     func isReserved(_ place: Int) -> Bool { slots[place].makers > 0 }
 
-    /// Inserts a service that has been made; returns the one to use, since another caller may have been faster, and the services
-    /// to release.
+    /// Inserts a new service; returns the one to use, since another caller may have been faster, and the services to release.
     ///
-    /// - Parameter stamp: The stamp with which the service was made. If ``turn()`` was called since, the service has missed a
-    ///   change: then the returned service is `nil`, and the caller makes another with the new stamp.
+    /// - Parameter stamp: The stamp with which the service was created. If ``turn()`` was called since, the service has missed a
+    ///   change: then the returned service is `nil`, and the caller creates another with the new stamp.
     @usableFromInline
     mutating func insert(
         _ made: Service, stamp: inout Int, at place: Int, now: Duration
@@ -152,7 +149,7 @@ extension ServiceShelf {
 
     // MARK: Services
 
-    /// Notes when nothing would be lost with a service any longer, as it reports.
+    /// Notes from when a service can be released without a loss, as it reported.
     ///
     /// - Parameter end: When it becomes idle if nothing else happens; `nil`: not before its next report.
     /// - Returns: The services to release.
@@ -176,9 +173,9 @@ extension ServiceShelf {
         return released
     }
 
-    /// Removes a service that has ended.
+    /// Removes a service that was deallocated.
     ///
-    /// Returns whether its place is free: another service may have taken it, or is being made for it.
+    /// Returns whether its place is free: another service may have taken it, or is being created for it.
     @usableFromInline
     mutating func ended(stamp: Int, at place: Int) -> Bool {
         guard slots[place].stamp == stamp else { return false }
@@ -195,7 +192,7 @@ extension ServiceShelf {
         while let pause = pauses.removeEarliest(until: now) {
             guard isPaused(pause), case .busy(let service, _) = slots[pause.place].hold else { continue }
             take(pause.place)
-            // Its last use was before the pause.
+            // It was last used before the pause.
             keepIdle(service, at: pause.place, asNewest: false)
             if let oldest = releaseOldest() { released.append(oldest) }
         }
@@ -204,12 +201,12 @@ extension ServiceShelf {
 
     // MARK: All keys
 
-    /// Starts a change that all services must hear of; those that are being made now will be made again.
+    /// Starts a change that must reach all services; those being created now will be created again.
     mutating func turn() {
         lastTurn = stamps
     }
 
-    /// Begins a sign-out: until ``release()`` no service is released, so that one that is made and signed in meanwhile is seen.
+    /// Begins a sign-out: until ``release()`` no service is released, so that a service created and signed in meanwhile is found.
     mutating func hold() {
         holds += 1
     }
@@ -233,7 +230,7 @@ extension ServiceShelf {
 
     // MARK: The order of use
 
-    /// Removes a service from the counts.
+    /// Removes a place's service from the counts.
     private mutating func take(_ place: Int) {
         switch slots[place].hold {
         case .busy: busyCount -= 1
@@ -285,7 +282,7 @@ extension ServiceShelf {
 
     private mutating func pause(_ place: Int, until end: Duration) {
         pauses.insert((place, slots[place].stamp, end), at: end)
-        // Pauses that were cut short stay in the heap, but no more than there are pausing services.
+        // Pauses that were cut short stay in the heap, but no more of them than there are busy services.
         if pauses.count > 2 * busyCount + 16 { pauses.purge { [self] in !isPaused($0) } }
     }
 

@@ -8,13 +8,13 @@ extension TokenServices {
     /// the loads end; then the refresh tokens that keys share are saved.
     ///
     /// - Parameter limit: How long it waits at most, on the services' clock, whatever the number of keys.
-    /// - Returns: Whether everything has ended; `false` if the limit passed first: then the program's end may lose a refresh
+    /// - Returns: Whether everything has ended; `false` if the limit passed first: then ending the program may lose a refresh
     ///   token.
     @discardableResult
     public func drain(within limit: Duration) async -> Bool {
         let end = registry.clock.now() + min(limit, RefreshPolicy.longestLifetime)
         let areLoaded = await tellAll(isDrained: true) { await $0.waitForWork(within: self.time(until: end)) }
-        // A key's load saves the refresh token that it shares, so only now is nothing left to save.
+        // Loads save the refresh tokens that keys share, so only now can all saves be awaited.
         let areSaved = await all(grants.withTable { $0.current }.keys) {
             await self.lentGrant($0).drain(within: self.time(until: end))
         }

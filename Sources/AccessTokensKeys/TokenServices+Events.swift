@@ -9,7 +9,7 @@ public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
     public let key: Key
     /// What happened.
     ///
-    /// The numbers of loads and of fences start again when the key's service has been released and is made again.
+    /// The numbers of loads and of fences start again when the key's service has been released and is created again.
     public let event: TokenEvent
 
     /// Returns one line for a log that begins with a label of the key, such as `key=tenant_7 loadStarted generation=0 …`.
@@ -23,9 +23,10 @@ public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
 extension TokenServices {
     /// Returns a stream of the events in the services of all keys from now on.
     ///
-    /// One stream serves any number of keys, including services that are made later, or made again. The events of one key come in
-    /// their order; those of two keys in any. Each call makes a stream of its own with a bounded buffer: a slow reader loses the
-    /// oldest events and delays no other. Without a stream, no events are made. Streams end when this object is released.
+    /// One stream serves any number of keys, including services that are created later, or created again. The events of one key
+    /// arrive in their order; those of different keys in any order. Each call creates its own stream with a bounded buffer: a
+    /// slow reader loses the oldest events and doesn't delay other readers. Without a stream, no events are created. Streams end
+    /// when this object is released.
     ///
     /// If keys share a refresh token, there is one more event: a failure of the store that keeps it (`storeFailed`), under the
     /// key that `grant` names, with the generation of that key's own service.
@@ -57,7 +58,7 @@ extension TokenServices {
     /// How many services there are at this moment.
     public var counts: ServiceCounts {
         let now = registry.clock.now()
-        // A service that becomes idle by this is released before the count, unless it is held elsewhere.
+        // A service that becomes idle here, and is one too many, is released before the services are counted.
         _ = registry.withTable { $0.shelf.elapse(to: now) }
         return registry.withTable {
             ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)

@@ -1,36 +1,36 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// The result of ``TokenServices/reset(where:)``: for each key the tokens given up, and the stores' part.
+/// The result of ``TokenServices/reset(where:)``: for each key the tokens given up, and whether the stores failed.
 public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
-    /// For each key the tokens that its service and store gave up, to be revoked, and whether the store has done its part.
+    /// For each key the tokens that its service and store gave up, to be revoked, and whether the store has removed its token.
     public let changes: [Key: SessionChange]
 
-    /// Why stored tokens may be left for keys that had no service; `nil`: there are none.
+    /// Why stored tokens may be left for keys that had no service; `nil`: none are left.
     ///
-    /// The stores didn't name all their keys, or nothing got done for 5 s. ``changes`` has the keys whose sign-out had begun by
-    /// then. Call ``TokenServices/reset(where:)`` again.
+    /// The stores didn't name all their keys, or there was no progress for 5 s. ``changes`` has the keys whose sign-out had begun
+    /// before that. Call ``TokenServices/reset(where:)`` again.
     public let storeFailure: TokenServiceError?
 }
 
 extension TokenServices {
     /// Signs out all keys of an account, or of anything else that keys have in common.
     ///
-    /// One step decides which services are affected, including those that are being made at this moment; then each is fenced off
-    /// as by `TokenService.reset()`, all at once. The stores name the other keys that have a token; those are signed out, too. A
-    /// call that starts after this has returned sees nothing of these keys from before. One that runs at the same time may find
-    /// one key signed out and another not yet.
+    /// One step decides which services are affected, including those that are being created at this moment; then each is fenced
+    /// off as by `TokenService.reset()`, all at once. The stores name the other keys that have a token; those are signed out,
+    /// too. A call that starts after this has returned sees nothing of these keys from before. A call that runs at the same time
+    /// may find one key signed out and another not yet.
     ///
     /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while
     /// the stores name them, 16 at a time, however long that takes. The call ends early only if for 5 s no key is named and no
-    /// store does its part. A sign-in that begins after that first step, for a key that had no service, stays. Cancelling the
-    /// caller doesn't shorten the call.
+    /// store finishes a removal. A sign-in that begins after that first step, for a key that had no service, stays. Cancelling
+    /// the caller doesn't shorten the call.
     ///
     /// If keys share a refresh token, `isMeant` must also match the key that keeps it.
     ///
     /// - Parameter isMeant: Whether a key must be signed out; called on any thread, for the keys in memory and then for those in
     ///   the stores.
-    /// - Returns: The tokens given up for each key, even if there are none, and whether the stores have done their part.
+    /// - Returns: The tokens given up for each key, even if there are none, and whether the stores failed.
     public func reset(where isMeant: @escaping @Sendable (Key) -> Bool) async -> SessionChanges<Key> {
         await Task.detached(executorPreference: executor, priority: Task.currentPriority) { [self] in
             let keys = hold().filter(isMeant)
@@ -38,7 +38,7 @@ extension TokenServices {
             async let first = signOut(keys) { await $0.reset() }
             let stored = await signOutStored(except: keys, where: isMeant)
             var changes = await first.merging(stored.changes) { first, _ in first }
-            // Service A was made after the first step, and its load had its turn before the grant was fenced off.
+            // Service A may have been created after the first step, and have had its load's turn before the grant was fenced off.
             let late: Set = grant == nil ? [] : registry.withTable { $0.current }.keys.subtracting(changes.keys).filter(isMeant)
             changes.merge(await signOut(late) { await $0.drop { $0.generation == 0 } }) { first, _ in first }
             return SessionChanges(changes: changes, storeFailure: stored.failure)
@@ -83,7 +83,7 @@ extension TokenServices {
             var known = known, running = 0, changes: [Key: SessionChange] = [:], failure: TokenServiceError?
             do {
                 for try await key in named where known.insert(key).inserted {
-                    // A disk that gets thousands of removals at once completes none of them in time.
+                    // A disk that is given thousands of removals at once completes none of them in time.
                     if running == Self.signOutsAtOnce, let (key, change) = await group.next() {
                         changes[key] = change
                         if change?.storeFailure != nil, progress.isOver { throw TokenServiceError.storeIsLate }
@@ -131,7 +131,7 @@ extension TokenServices {
     private static var signOutsAtOnce: Int { 16 }
 }
 
-/// The last time that the stores named a key, or did their part of a sign-out.
+/// The last time at which the stores named a key or finished their part of a sign-out.
 private final class Progress: Sendable {
     private let clock: ServiceClock
     private let last: Lock<Duration>

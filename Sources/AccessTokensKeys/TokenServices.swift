@@ -1,35 +1,35 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// Gives each key of a program a `TokenService` of its own: each scope, audience, account or tenant.
+/// Gives each key of a program its own `TokenService`: each scope, audience, account or tenant.
 ///
 /// ```swift
 /// let services = TokenServices<Account> { account, previous in try await fetchToken(for: account, replacing: previous) }
 /// let token = try await services[account].retrieveToken()
 /// ```
 ///
-/// A key's service is made when it is first requested; everything that a service can do works with it unchanged. Each has its own
-/// token, load, back-off and store, so a failing key slows no other, and no key ever gets another key's token.
+/// A key's service is created when it is first requested; everything that a service can do works with it unchanged. Each has its
+/// own token, load, back-off and store, so a failing key doesn't slow down the others, and no key ever gets another key's token.
 ///
 /// **Bounded.** Only a limited number of idle services is kept; the least recently used goes first. A service isn't idle while
-/// callers wait, a load or a save runs, a pause after failures is on (and for a minute after it), a refused token might come
-/// back, or the store hasn't got its refresh token or its sign-out. Without a store the only copy of a refresh token is in the
-/// service, which is then kept until a sign-out. A service that was released and is still held elsewhere is found again: there
-/// are never two for one key.
+/// callers wait, while a load or a save runs, during a pause after failures and for a minute after it, while a refused token
+/// might return, or until the store has its refresh token or its sign-out. Without a store the only copy of a refresh token is in
+/// the service, which is then kept until a sign-out. A service that was released and is still held elsewhere is found again:
+/// there are never two for one key.
 ///
 /// ## Keys that share a refresh token
 ///
 /// Some servers give an account one refresh token, for access tokens of several audiences. Use `grant` to say which key keeps it.
-/// Then the loads of those keys take turns, each with the refresh token that the last one brought. Sign in through any of them:
+/// Then the loads of those keys take turns, each with the refresh token that the last one received. Sign in through any of them:
 /// all keys use a refresh token given to `TokenService.replace(with:)` from then on. `TokenService.reset()` of one key signs all
 /// of them out: it returns when every key's service has been reset. To sign out an account that may have no service at the
 /// moment, call ``reset(where:)``. The store of the key that keeps the grant holds the refresh token; access tokens are not
-/// stored. A load's wait for its turn is part of its time (`RefreshPolicy(loadTimeout:)`). A load that never ends gives its turn up
-/// at a sign-in or a sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit if it
-/// may be repeated.
+/// stored. Waiting for its turn counts towards a load's limit (`RefreshPolicy(loadTimeout:)`). A load that never ends gives its
+/// turn up at a sign-in or a sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit
+/// if it may be repeated.
 ///
 /// **Concurrent calls.** Everything may be called from anywhere at any time. Don't use a key whose `hash(into:)` or `==` calls
-/// back: both are called under a lock. A key that is an object may call back when it ends.
+/// back: both are called under a lock. A key that is an object may call back in its `deinit`.
 public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     typealias Discard = @Sendable (DiscardedGrant) async -> Void
 
@@ -37,13 +37,13 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// The grants that several keys share, each under the key that keeps it.
     let grants: KeyRegistry<Key, LentGrant>
     let stores: (any TokenStores<Key>)?
-    /// How each key shares its grant with other processes; then there are no ``stores``.
+    /// How each key shares its grant with other processes; if set, there are no ``stores``.
     let sharing: KeySharing?
     let environment: TokenService.Environment
-    /// Whether services that are made from now on start nothing; see ``drain(within:)``.
+    /// Whether services that are created from now on start no loads; see ``drain(within:)``.
     let isDrained = Lock(false)
     private let policy: (@Sendable (Key) -> RefreshPolicy)?
-    /// Made once, because copying it takes less time than making it.
+    /// Created once, because copying takes less time.
     private let defaultPolicy = RefreshPolicy()
     let grant: (@Sendable (Key) -> Key)?
     private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
@@ -55,13 +55,13 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///   - limit: How many idle services are kept, at least 0.
     ///   - policy: Each key's policy; `nil`: the default policy for all. Called like `loader`.
     ///   - grant: Which key keeps the refresh token that a key uses, for keys that share one; see above.
-    ///     `nil`: each key has a grant of its own.
+    ///     `nil`: each key has its own grant.
     ///   - stores: Keep the tokens between runs of the program, and while their services are released; `nil` to keep them
     ///     nowhere.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server; see
     ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
-    ///   - loader: Makes a key's loader. Called whenever a key's service is made, on the caller's thread, outside all locks.
+    ///   - loader: Creates a key's loader. Called whenever a key's service is created, on the caller's thread, outside all locks.
     ///     Calls may run at the same time for several keys, or more than once for one; then only one of the loaders is used. It
     ///     must not take long.
     public convenience init(
@@ -81,7 +81,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// Replaces the stores for keys that share their grants with other processes.
     package struct KeySharing: Sendable {
         let session: @Sendable (Key) -> GrantSessionMaker
-        /// A closure, since an `any StoredKeys` would cost each key's service a tenth more to make.
+        /// A closure, since with an `any StoredKeys` each key's service would take a tenth longer to create.
         let forEachStoredKey: @Sendable @concurrent (_ body: @escaping @Sendable (Key) -> Void) async throws -> Void
 
         package init(
@@ -142,7 +142,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
             loader: { key in ClosureTokenLoader(isRepeatable: isRepeatable) { try await loader(key, $0) } })
     }
 
-    /// The service of a key, made if there is none.
+    /// The service of a key, created if there is none.
     ///
     /// Synchronous: a lock and a dictionary lookup, without an allocation, if the service exists. Keep the service or ask
     /// for it each time, as you like: as long as anything holds it, you get the same one.

@@ -52,7 +52,7 @@ public struct AnswerMembers: Sendable {
         }
     }
 
-    /// The value of a member that comes once; `nil` if there is none, or it is `null`.
+    /// Returns the value of a member that isn't repeated; `nil` if there is none, or it is `null`.
     ///
     /// The scopes may be a list, as Twitch writes them.
     package func value(_ name: String) -> JSONScanner.Value? {
@@ -65,9 +65,10 @@ public struct AnswerMembers: Sendable {
     /// The refresh tokens, even of a body that can't be used otherwise; several if the name repeats.
     var refreshTokens: [String] { texts(of: ["refresh_token"]) }
 
-    /// How long the refresh token is valid; zero: without end, as with Keycloak's offline access.
+    /// How long the refresh token is valid; zero: without a limit, as with Keycloak's offline access.
     ///
-    /// An extension with two names. An invalid value must not cost the token, and a damaged answer must not end a token too soon.
+    /// A non-standard member with two names. An invalid or repeated value is ignored, so that no token is lost or expires too
+    /// soon.
     var refreshTokenLifetime: Duration? {
         guard problem == nil else { return nil }
         return seconds("refresh_token_expires_in") ?? seconds("refresh_expires_in")
@@ -76,7 +77,7 @@ public struct AnswerMembers: Sendable {
     /// The time in a member; `nil` if it has none.
     func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
-    /// The issued secrets, which must appear in no text.
+    /// The issued secrets, which no text may show.
     var secrets: [String] {
         texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "code", "request_uri"])
     }

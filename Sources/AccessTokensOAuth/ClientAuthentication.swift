@@ -42,7 +42,7 @@ public struct ClientAuthentication: Sendable, Described {
     /// In the `Authorization` header, the method that every server with client passwords must support.
     ///
     /// Client id and secret are form-encoded separately, then joined and encoded in Base64. A space becomes `%20`, which all
-    /// servers read that undo the inner encoding; some read a plus as a plus. Some servers forget to undo it, and refuse
+    /// servers that undo the inner encoding understand; some keep a plus as a plus. Some servers forget to undo it, and refuse
     /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost(_:)-(String)`` with those.
     ///
     /// Source: RFC 6749 §2.3.1.
@@ -71,7 +71,7 @@ public struct ClientAuthentication: Sendable, Described {
         ClientAuthentication("client_secret_post", .post) { _, _ in try await secret() }
     }
 
-    /// Only by its id in the form: a public client, such as an app, which can keep no secret.
+    /// Only by its id in the form: a public client, such as an app, which can't keep a secret.
     ///
     /// Source: RFC 6749 §2.1, §3.2.1.
     public static let publicClient = ClientAuthentication("none", .idAlone)
@@ -86,11 +86,11 @@ public struct ClientAuthentication: Sendable, Described {
     /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
 
-    /// By an assertion that the program itself makes for each request; the client needs an `issuer`.
+    /// By an assertion that the program itself creates for each request; the client needs an `issuer`.
     ///
     /// For an assertion that ``privateKeyJWT(algorithm:keyID:audience:wallClock:sign:)`` can't make, such as one with other claims.
     ///
-    /// - Parameter make: Gets the client's id and the issuer, which is the assertion's audience.
+    /// - Parameter make: Receives the client's id and the issuer, which is the assertion's audience.
     ///
     /// Source: RFC 7523 §2.2.
     public static func assertion(
@@ -99,7 +99,7 @@ public struct ClientAuthentication: Sendable, Described {
         privateKey(needsIssuer: true, make)
     }
 
-    /// By an assertion that another program has made, such as a platform's token in a file (workload identity).
+    /// By an assertion that another program has created, such as a platform's token in a file (workload identity).
     ///
     /// ``Credential/read()`` is such a closure.
     ///
@@ -126,7 +126,7 @@ public struct ClientAuthentication: Sendable, Described {
         return named
     }
 
-    /// Whether the client proves nothing, so that anyone could send what it sends.
+    /// Whether the client doesn't prove its identity, so that anyone could send its requests.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
     /// Whether a server that supports the method lists it by this name.
@@ -143,7 +143,7 @@ public struct ClientAuthentication: Sendable, Described {
 
     private static func problem(of secret: String) -> String? {
         if secret.isEmpty { return "the client secret is empty" }
-        // RFC 6749 App. A.2. A file that an editor or `echo` wrote ends with one.
+        // RFC 6749 App. A.2. Files written by an editor or `echo` end with a line break.
         return secret.contains(where: \.isNewline) ? "the client secret has a line break" : nil
     }
 
@@ -184,7 +184,7 @@ extension ClientAuthentication.Credentials {
         headers = ["Authorization": "Basic \(Data(userPass.utf8).base64EncodedString())"]
     }
 
-    /// The secret, and what is joined for the header, as we encode it and as others may.
+    /// Returns the secret and the header's joined credentials, as we encode them and as others may.
     fileprivate static func spellings(_ id: String, _ secret: String) -> [String] {
         let encoded = formEncoded(id, secret)
         return [secret, "\(id):\(secret)", encoded, encoded.replacing("+", with: "%20")]

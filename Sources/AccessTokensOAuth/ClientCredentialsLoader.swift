@@ -16,7 +16,7 @@ public import Foundation
 /// ```
 ///
 /// A value without state: concurrent loads are independent requests. Each load is one request, never repeated and never
-/// redirected; the service makes the pauses between attempts. Neither the loader nor its errors show the secret.
+/// redirected; the service takes care of the pauses between attempts. Neither the loader nor its errors show the secret.
 ///
 /// Source: RFC 6749 §4.4.
 public struct ClientCredentialsLoader: TokenLoader {
@@ -49,7 +49,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     /// - Parameters:
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - clientID: The client's id.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry.
+    ///   - clientSecret: The client's secret; only the requests contain it.
     ///   - scope: The scopes to ask for, separated by spaces; `nil` or empty: the server's default. Source: RFC 6749 §3.3.
     ///   - transport: Carries the requests.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.

@@ -59,9 +59,9 @@ extension Credential {
 /// One run of a program.
 private final class CommandRun: Sendable {
     private enum State {
-        /// Becomes `running`, or `over` if it is given up before.
+        /// The process is about to start (→ `running`), unless it is given up first (→ `over`).
         case starting
-        /// The process exists, so its number is still its own; becomes `over` just before the number is given back.
+        /// The process exists, so its number can't belong to another; becomes `over` just before the process is reaped.
         case running(pid_t)
         case over
     }
@@ -83,7 +83,7 @@ private final class CommandRun: Sendable {
         deadline = .now + timeLimit
     }
 
-    /// Kills the processes and answers with an error, if there is no answer yet.
+    /// Kills the processes and completes the read with an error, unless it is complete.
     func end(with error: any Error) {
         result.complete(with: .failure(error))
         state.withLock { state in
@@ -95,7 +95,7 @@ private final class CommandRun: Sendable {
         }
     }
 
-    /// Kills the leader as well, which may have left its group.
+    /// Kills the group and its leader, which may have left the group.
     private static func killAll(_ process: pid_t) {
         for target in [-process, process] { _ = kill(target, SIGKILL) }
     }
@@ -112,7 +112,7 @@ private final class CommandRun: Sendable {
         }
         let bytes = readAll(output)
         if let bytes, bytes.count > CredentialSource.maximumSize { end(with: source.tooLong) }
-        // A partial output must not be mistaken for the whole.
+        // Partial output must not be mistaken for all of it.
         if bytes == nil { end(with: timedOut) }
         let status = try wait(for: process)
         guard status == 0 else {
@@ -122,7 +122,8 @@ private final class CommandRun: Sendable {
         return try source.credential(in: bytes ?? [])
     }
 
-    /// Reads until the end or beyond the limit; `nil` at the deadline: a process that left the group may keep the pipe open.
+    /// Reads to the end or just past the limit; `nil` at the deadline, since a process that left the group may keep the pipe
+    /// open.
     private func readAll(_ output: Int32) -> [UInt8]? {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4_096)
@@ -172,8 +173,8 @@ private final class CommandRun: Sendable {
         unsafe posix_spawn_file_actions_adddup2(&actions, input, 1)
         unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
         #if !canImport(Darwin)
-        // Otherwise it inherits descriptors without close-on-exec, such as Foundation's sockets. Other threads may open more until
-        // it starts; those get the lowest free numbers. Closing an invalid one does no harm.
+        // Otherwise the program inherits descriptors without close-on-exec, such as Foundation's sockets. Until it starts, other
+        // threads may open more, which get the lowest free numbers. Closing an invalid one is harmless.
         let open = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).compactMap(Int32.init)
         for file in open + (3..<Int32(open.count) + 1_000) where file > 2 {
             unsafe posix_spawn_file_actions_addclose(&actions, file)

@@ -15,8 +15,8 @@ extension Credential {
     /// ```
     ///
     /// For example, GitHub Actions' identity tokens, or a cloud's metadata server. Each read sends one `GET`. No redirect is
-    /// followed, since the request may carry a secret. Neither the value nor its errors show a header, the URL's path or query, or
-    /// the answer. No answer in time is an error, and so is a status other than 2xx or an answer without the member.
+    /// followed, since the request may carry a secret. Neither the value nor its errors show a header, the URL's path or query,
+    /// or the answer. A read fails if no answer arrives in time, if the status isn't 2xx, or if the answer lacks the member.
     ///
     /// - Parameters:
     ///   - url: The URL: `https`, or `http` to a loopback address or to 169.254.169.254, where clouds have their metadata.

@@ -24,8 +24,8 @@ public struct Credential: Sendable {
     /// Concurrent reads are independent.
     ///
     /// - Throws: ``OAuthError`` with the code `credentialsUnavailable` if there is none, or if it is empty, longer than 64 KiB or
-    ///   not UTF-8; ``file(path:)``, ``command(_:_:timeLimit:)`` and ``url(_:headers:member:timeLimit:transport:)`` name what else
-    ///   each refuses. `CancellationError` promptly when its task is cancelled; the read of a file isn't cut off.
+    ///   not UTF-8; ``file(path:)``, ``command(_:_:timeLimit:)`` and ``url(_:headers:member:timeLimit:transport:)`` list the
+    ///   other errors of each. `CancellationError` promptly when its task is cancelled; the read of a file isn't cut off.
     @concurrent public func read() async throws -> String {
         try await reading()
     }

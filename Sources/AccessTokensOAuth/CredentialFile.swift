@@ -15,11 +15,12 @@ extension Credential {
     /// A credential that another program keeps in a file and replaces before it expires.
     ///
     /// For example, a Kubernetes service account's token. The file needn't exist yet, and may be a symbolic link. Replace it by
-    /// renaming another file, as Kubernetes does. A write in place is detected if it changes the file during a read. A file that is
-    /// half-written at that time looks like another credential, which the server refuses. A thread of Dispatch waits for the disk.
+    /// renaming another file, as Kubernetes does. A write in place is detected if it changes the file during a read. A file that
+    /// is half-written at that time is read as a different credential, which the server refuses. A thread of Dispatch waits for
+    /// the disk.
     ///
-    /// A file is refused if it belongs to a user other than this one and root, if others can write it, or if it changed while it
-    /// was read: then the next attempt can succeed. The error shows the path and nothing of the text.
+    /// A file is refused if it belongs to a user other than this one or root, if others can write to it, or if it changed while
+    /// it was read; after a change, the next attempt can succeed. The error shows the path and nothing of the text.
     public static func file(path: String) -> Credential {
         let file = CredentialFile(path: path)
         return Credential(file.source) { try await file.read {} }
@@ -33,7 +34,7 @@ struct CredentialFile: Sendable {
     /// The largest file that is read, in bytes (64 KiB).
     static let maximumSize = CredentialSource.maximumSize
 
-    /// Reads the file, and lets a test change it during the read.
+    /// Reads the file; a test can change it during the read.
     func read(meanwhile: @escaping @Sendable () -> Void) async throws -> String {
         let answer = SingleResult<String>()
         DispatchQueue.global().async { [self] in
@@ -43,7 +44,7 @@ struct CredentialFile: Sendable {
     }
 
     private func readNow(_ meanwhile: () -> Void) throws -> String {
-        // The system would read the file whose path ends before the byte.
+        // The system would read the file whose path ends before that byte.
         guard !path.utf8.contains(0) else { throw failure("cannot be opened: its path has a zero byte") }
         // Opening a pipe must not wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -54,7 +55,7 @@ struct CredentialFile: Sendable {
         guard before.st_uid == geteuid() || before.st_uid == 0 else { throw failure("belongs to user \(before.st_uid)") }
         guard before.st_mode & 0o022 == 0 else { throw failure("can be written by other users") }
         let bytes = try contents(of: descriptor, meanwhile)
-        // Twice, since file systems keep the time of a change in steps: up to Linux 6.12 of some milliseconds.
+        // Read twice, since file systems record modification times in steps: of several milliseconds up to Linux 6.12.
         let again = try contents(of: descriptor, meanwhile)
         let after = try status(of: descriptor)
         guard bytes.count <= Self.maximumSize else { throw source.tooLong }
@@ -64,7 +65,7 @@ struct CredentialFile: Sendable {
         return try source.credential(in: bytes)
     }
 
-    /// Reads up to the end, or beyond the limit.
+    /// Reads to the end, or just past the limit.
     private func contents(of descriptor: Int32, _ meanwhile: () -> Void) throws(OAuthError) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count <= Self.maximumSize {

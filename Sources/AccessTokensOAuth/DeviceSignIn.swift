@@ -8,8 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A sign-in on another device, for tools and televisions: the user enters a code there, and this program polls until that is
-/// done.
+/// A sign-in on another device, for tools and televisions: the user enters a code there while this program polls the server.
 ///
 /// ```swift
 /// let signIn = try await DeviceSignIn(client, deviceAuthorizationURL: url, scope: "api")
@@ -30,7 +29,7 @@ public struct DeviceSignIn: Sendable {
     /// The same with the code in it, for a QR code; `nil` if the server offers none.
     public let verificationURIComplete: String?
 
-    /// How long the user has, counted from the request.
+    /// How long the user has to sign in, counted from the request.
     public let lifetime: Duration
 
     private let client: OAuthClient
@@ -63,7 +62,7 @@ public struct DeviceSignIn: Sendable {
         let members = try reader.readableMembers()
         func required(_ names: String...) throws(OAuthError) -> String {
             let text = names.lazy.compactMap { members[$0] }.first
-            // It is shown to the user, in a terminal too.
+            // The text is shown to the user, maybe in a terminal.
             guard let text, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
                 throw reader.failure(.unreadableResponse("\(names[0]) is missing or has an invalid value"))
             }
@@ -74,7 +73,7 @@ public struct DeviceSignIn: Sendable {
         }
         deviceCode = try required("device_code")
         userCode = try required("user_code")
-        // Google's has another name.
+        // Google uses another name.
         verificationURI = try required("verification_uri", "verification_url")
         verificationURIComplete = try? required("verification_uri_complete")
         // RFC 8628 §3.2.
@@ -89,11 +88,11 @@ public struct DeviceSignIn: Sendable {
     /// Waits until the user has signed in, and returns the token.
     ///
     /// It polls at the server's interval, which each `slow_down` lengthens by 5 s. After a time-out, a broken connection or a
-    /// busy server the pauses grow until there is an answer again, and `Retry-After` is honoured. If the code ends before the
-    /// first interval does, it polls once, a second before the end, or after half of the remaining time.
+    /// busy server the pauses grow until the server answers again, and `Retry-After` is honoured. If the code expires before the
+    /// first interval ends, it polls once: a second before the expiry, or after half of the remaining time.
     ///
-    /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or the time is over
-    ///   (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
+    /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or doesn't sign in within the
+    ///   lifetime (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
     ///   `CancellationError` promptly when its task is cancelled.
     ///
     /// Source: RFC 8628 §3.4, §3.5.
@@ -101,7 +100,7 @@ public struct DeviceSignIn: Sendable {
         let grant = Grant(type: Grant.deviceType, ["device_code": deviceCode])
         var interval = interval
         let rest = lifetime - elapsed()
-        // The interval lies between two questions. The first must come before the code ends.
+        // The interval separates two requests. The first request must precede the code's expiry.
         var pause = min(interval, rest - min(.seconds(1), rest / 2))
         while true {
             let remaining = lifetime - elapsed()
@@ -120,7 +119,7 @@ public struct DeviceSignIn: Sendable {
         }
     }
 
-    /// Whether the server, or what lies before it, will answer again.
+    /// Whether the error is temporary, at the server or on the way to it.
     private static func isPassing(_ error: OAuthError) -> Bool {
         switch error.code {
         case .timedOut, .connectionFailed, .credentialsUnavailable: true
@@ -131,6 +130,6 @@ public struct DeviceSignIn: Sendable {
 }
 
 extension DeviceSignIn: Redacted {
-    /// The client and the server; no code.
+    /// The client and the server, without a code.
     package var text: String { "DeviceSignIn(\(client.place))" }
 }

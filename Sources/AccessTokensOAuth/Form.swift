@@ -8,9 +8,9 @@ import AccessTokensHTTP
 /// form.add("password", secret: password)
 /// ```
 ///
-/// A name may come twice only where a specification says so: `resource` (RFC 8707 §2) and `audience` (RFC 8693 §2.1). No error,
-/// description or dump shows a secret value, however a server spells it. A parameter known to be secret, such as `assertion` or
-/// `code_verifier`, is one however it is added.
+/// A name may be repeated only where a specification allows it: `resource` (RFC 8707 §2) and `audience` (RFC 8693 §2.1). No
+/// error, description or dump shows a secret value, however a server spells it. A parameter known to be secret, such as
+/// `assertion` or `code_verifier`, is treated as one however it is added.
 ///
 /// Source: RFC 6749 §3.2.
 public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
@@ -61,7 +61,7 @@ public struct Form: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         if let value, !value.isEmpty { add(name, value) }
     }
 
-    /// Texts that must not be shown: each secret whole, and of a signed token the parts that tell something.
+    /// Texts that must not be shown: each whole secret, and the revealing parts of a signed token.
     var secrets: [String] { parameters.filter(\.isSecret).flatMap { Self.secrets(of: $0.value) } }
 
     static func secrets(of value: String) -> [String] {
@@ -75,7 +75,7 @@ extension Form: Redacted {
     package var text: String { "Form(\(parameters.count) parameters)" }
 }
 
-/// Parameters with a meaning of their own.
+/// Parameters with a defined meaning.
 ///
 /// Source: IANA registry "OAuth Parameters", those of the token, revocation and introspection requests.
 enum ParameterNames {

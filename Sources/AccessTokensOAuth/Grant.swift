@@ -18,15 +18,15 @@ public struct Grant: Sendable {
     /// The other parameters, without those of the client's authentication.
     public var form: Form
 
-    /// Whether presenting it twice does no harm: not a code or a refresh token, each of which is good for one use.
+    /// Whether presenting it twice is harmless; not so for a code or a refresh token, which is good for one use.
     public var isRepeatable: Bool
 
     /// How to recover when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
     /// `login_required` and `consent_required`).
     ///
-    /// `signIn` for a user's grant, such as a code; `clientRegistration` for the program's own, such as an assertion: it is tried
-    /// again with the longest pause, so that a program recovers once the next one is valid. Change it for an exchange of a user's
-    /// token.
+    /// `signIn` for a user's grant, such as a code; `clientRegistration` for the program's own, such as an assertion: it is
+    /// retried with the longest pause, so that a program recovers once the next assertion is valid. Change it for an exchange of
+    /// a user's token.
     public var remedyWhenRefused: TokenServiceError.Remedy
 
     /// Creates a grant of any type.
@@ -34,7 +34,7 @@ public struct Grant: Sendable {
     /// - Parameters:
     ///   - type: The value of `grant_type`.
     ///   - form: The other parameters, without those of the client's authentication.
-    ///   - isRepeatable: Whether presenting it twice does no harm.
+    ///   - isRepeatable: Whether presenting it twice is harmless.
     ///   - remedyWhenRefused: How to recover when the server refuses it; see ``remedyWhenRefused``.
     public init(
         type: String, _ form: Form = [:], isRepeatable: Bool = false,
@@ -62,7 +62,7 @@ public struct Grant: Sendable {
 
     /// The code from a sign-in (RFC 6749 §4.1.3; RFC 7636 §4.5).
     ///
-    /// ``SignInRequest/grant(from:)`` makes it after checking the answer.
+    /// ``SignInRequest/grant(from:)`` creates it after checking the callback.
     ///
     /// - Parameters:
     ///   - code: The code, good for one use.
@@ -118,13 +118,13 @@ public struct Grant: Sendable {
     static let codeType = "authorization_code"
     static let deviceType = "urn:ietf:params:oauth:grant-type:device_code"
 
-    /// The refresh token that is presented, which stays valid unless a new one comes.
+    /// The refresh token that is presented, which stays valid unless the answer has a new one.
     var refreshToken: String? { type == Self.refreshType ? form["refresh_token"] : nil }
 
     /// Error codes by which a server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
     static let refusals: Set<String> = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
 
-    /// The same for one type of grant: a device's sign-in (RFC 8628 §3.5); a code, at Glewlwyd 2.7.5.
+    /// Further refusals of one type of grant: of a device's sign-in (RFC 8628 §3.5); of a code, by Glewlwyd 2.7.5.
     static let refusalsOfType: [String: Set<String>] = [
         deviceType: ["access_denied", "expired_token"], codeType: ["invalid_code"],
     ]

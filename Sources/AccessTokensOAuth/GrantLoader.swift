@@ -1,7 +1,7 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// A loader for any grant, which a closure makes for each load.
+/// A loader for any grant, which a closure creates for each load.
 ///
 /// ```swift
 /// let tokens = TokenService(
@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 /// ```
 ///
 /// A value without state: concurrent loads are independent requests, each sent once and never redirected. The next refresh token
-/// is passed on inside the returned token. If the access token can't be used, a refresh token beside it is kept: see
+/// is part of the returned token. If the access token can't be used, a refresh token in the same answer is kept: see
 /// ``OAuthClient/token(for:replacing:)``.
 public struct GrantLoader: TokenLoader {
     /// Whether another load may start while one that took too long still runs.
@@ -23,10 +23,10 @@ public struct GrantLoader: TokenLoader {
     /// - Parameters:
     ///   - client: The client that presents the grants.
     ///   - isRepeatable: Whether all grants are repeatable, so that another load may start while one that took too long still
-    ///     runs. A grant that isn't is refused then, before it is sent.
+    ///     runs. If `true`, a grant that isn't repeatable is refused before it is sent.
     ///   - grant: Makes the grant for one load. Its parameter is the token to replace; `nil` on the first load and after a
-    ///     sign-out. It may be called concurrently. If it has no grant, throw ``OAuthError/signInNeeded``. An error that isn't a
-    ///     `TokenLoadFailure` becomes an ``OAuthError`` with the code `credentialsUnavailable`; nothing was sent then.
+    ///     sign-out. It may be called concurrently. If there is no grant, throw ``OAuthError/signInNeeded``. An error that isn't
+    ///     a `TokenLoadFailure` becomes an ``OAuthError`` with the code `credentialsUnavailable`; nothing was sent then.
     public init(
         _ client: OAuthClient, isRepeatable: Bool,
         grant: @escaping @Sendable @concurrent (_ previous: AccessToken?) async throws -> Grant

@@ -2,20 +2,19 @@ import AccessTokensHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
-/// It continues after an error, so that a refresh token behind the error isn't lost, and reports that the text isn't JSON. Like
-/// Foundation's decoder it allows a comma after the last value. Unlike that, it accepts `NaN` and `Infinity`, which some servers
-/// write as numbers.
+/// It continues after a syntax error, which it reports, so that a later refresh token isn't lost. Like Foundation's decoder it
+/// allows a comma after the last value; unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
 ///
 /// Source: RFC 8259.
 package struct JSONScanner {
-    /// A value as far as an answer's members need it.
+    /// A value, in as much detail as an answer's members need.
     package enum Value: Sendable, Hashable {
         case string(String)
         /// A finite number.
         case number(Double)
         case bool(Bool)
         case null
-        /// An array of strings alone.
+        /// An array that contains only strings.
         case texts([String])
         /// An object, another array, or an invalid number.
         case other
@@ -74,7 +73,7 @@ package struct JSONScanner {
         return (name, value)
     }
 
-    /// Moves to the comma or the brace that ends a member which can't be read.
+    /// Moves to the comma or the brace after a member that can't be read.
     private mutating func skipMember() {
         var depth = 0
         while let byte = next {
@@ -179,7 +178,7 @@ package struct JSONScanner {
 }
 
 extension JSONScanner {
-    /// Takes a string with its quotes; `nil` if it has no end, breaks a rule of escapes, or isn't UTF-8.
+    /// Takes a string with its quotes; `nil` if it has no end, has an invalid escape, or isn't UTF-8.
     private mutating func string() -> String? {
         index += 1
         var text: [UInt8] = []

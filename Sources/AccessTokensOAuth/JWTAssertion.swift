@@ -14,9 +14,9 @@ extension ClientAuthentication {
     /// let client = try OAuthClient(id: "reports", authentication: key, tokenURL: url, issuer: "https://as.example")
     /// ```
     ///
-    /// You provide the signature, so the key can stay in a key service or a security chip. Each assertion has a `jti` of its own
-    /// and ends after 60 s. By default its audience is the client's issuer and nothing else: assertions were stolen through
-    /// audiences that one server could present to another.
+    /// You provide the signature, so the key can stay in a key service or a security chip. Each assertion has its own `jti`
+    /// and ends after 60 s. By default its audience is the client's issuer and nothing else: with other audiences, one server
+    /// could use a client's assertion at another server.
     ///
     /// - Parameters:
     ///   - algorithm: The signature's algorithm, such as `ES256` or `RS256` (RFC 7518 §3.1).

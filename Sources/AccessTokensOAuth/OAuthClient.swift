@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A client of an authorization server: sends all its forms and reads all answers.
+/// A client of an authorization server: sends forms and reads the answers.
 ///
 /// ```swift
 /// let client = try OAuthClient(id: "reports", authentication: .clientSecretBasic { try await vault.secret() }, tokenURL: url)
@@ -18,7 +18,7 @@ public import Foundation
 /// A value without state: concurrent calls are independent requests. Each call sends one request, never redirected, and never
 /// repeated, with one exception: a client with a `proof` sends a form once more if the server definitely answers that it has only
 /// checked the proof and requires another nonce in it (`use_dpop_nonce`, RFC 9449 §8). Neither the client nor its errors show a
-/// secret: neither the client's own nor one in a form or an answer.
+/// secret, whether the client's own or one in a form or an answer.
 ///
 /// For a `TokenService`, use a loader with it: ``ClientCredentialsLoader``, ``RefreshTokenLoader``, or ``GrantLoader`` for any
 /// other grant.
@@ -48,18 +48,18 @@ public struct OAuthClient: Sendable {
     ///   - id: The client's id.
     ///   - authentication: How the client authenticates. Source: RFC 6749 §2.3.
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
-    ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), with
-    ///     which the answer to a sign-in is compared (RFC 9207). It is never guessed from a URL.
+    ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), also
+    ///     compared with the issuer in a sign-in's callback (RFC 9207). It is never guessed from a URL.
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case; `nil`: `DPoP` if there is a
     ///     `proof`, else `Bearer`. Source: RFC 6749 §7.1.
     ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a
-    ///     number; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without end is
-    ///     refused one day, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is
-    ///     only recommended).
+    ///     number; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without a limit
+    ///     is eventually refused, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in`
+    ///     is only recommended).
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
     ///   - transport: Carries the requests.
-    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`, so
-    ///     that a load ends with the reason. Clamped to 0.1 s through one hour.
+    ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`,
+    ///     so that a load fails with the actual reason. Clamped to 0.1 s through one hour.
     ///   - wallClock: The time, for the expiration of refresh tokens and for a `Retry-After` with a date.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
@@ -126,8 +126,9 @@ public struct OAuthClient: Sendable {
 
     /// Sends a form and returns a reader of the answer: the only place where requests are made.
     ///
-    /// A grant may be good for one use. It is sent again, with the new nonce and only once, if the server has definitely refused
-    /// the proof for its nonce before checking anything else. After any other answer, or none, it may have been spent.
+    /// A grant may be good for one use. It is sent again, once and with the new nonce, only if the server has definitely refused
+    /// the proof because of its nonce, before checking anything else. After any other answer, or none, the grant may have been
+    /// spent.
     @inline(never) func send(
         _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {
@@ -135,7 +136,7 @@ public struct OAuthClient: Sendable {
         try requireKey(of: grant, replacing: previous)
         let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, nonce: nil)
         guard let nonce = try answer.nonceForAnotherProof() else { return answer }
-        // A sign-out may have come meanwhile.
+        // The user may have signed out meanwhile.
         try Task.checkCancellation()
         let second = try await sendOnce(
             form, of: grant, to: endpoint, replacing: previous, nonce: nonce,
@@ -209,14 +210,14 @@ extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
     package var text: String { "OAuthClient(\(place))" }
 
-    /// The key that its tokens are bound to.
+    /// The thumbprint of the key that the client's tokens are bound to.
     var keyThumbprint: String? { proof?.keyThumbprint }
 
     /// The client and its server, for texts.
     var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }
 }
 
-/// Runs the program's code for a part of a request; if it fails, nothing has been sent.
+/// Runs program code that creates a part of a request; if it fails, nothing has been sent.
 ///
 /// An error with a remedy is thrown unchanged. Of any other error only the type is shown, since its text may contain a secret.
 func beforeSending<Value>(_ what: String, _ make: () async throws -> Value) async throws -> Value {
@@ -259,10 +260,10 @@ extension OAuthClient {
     /// for token in await tokens.reset().discarded { try await client.revoke(token, at: revocationURL) }
     /// ```
     ///
-    /// Revokes the grant of the token: its refresh token, with which servers end the access tokens of the grant too, or the access
-    /// token if it has none. Returns when the server has answered that the token is invalid, which it also does for an unknown
-    /// token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` says when to try again, if the server does.
-    /// Trying again is the caller's choice, and harmless.
+    /// Revokes the grant of the token: its refresh token, with which servers end the access tokens of the grant too, or the
+    /// access token if it has none. Returns when the server has answered that the token is invalid, which it also does for an
+    /// unknown token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` is the server's wish for when to
+    /// try again, if any. Trying again is the caller's choice, and harmless.
     ///
     /// - Parameters:
     ///   - token: A token that was issued to this client: one that `TokenService.reset()` returned, or that its `onDiscard` was

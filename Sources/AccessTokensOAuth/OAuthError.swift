@@ -17,8 +17,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public struct Code: Sendable, Hashable, Described {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
-        /// There is no refresh token to load with: no user has signed in since the start or the last sign-out, it has expired, or
-        /// it is bound to another key; nothing was sent.
+        /// There is no usable refresh token, so nothing was sent.
+        ///
+        /// No user has signed in since the start or the last sign-out, or the token has expired or is bound to another key.
         public static let notSignedIn = Code(text: "notSignedIn")
         /// The client's credentials or the grant could not be created or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
@@ -26,7 +27,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let callbackMismatch = Code(text: "callbackMismatch")
         /// The user did not sign in on the other device in time.
         public static let signInExpired = Code(text: "signInExpired")
-        /// The server could not be reached, or the connection ended before its answer did.
+        /// The server could not be reached, or the connection ended before the answer was complete.
         public static let connectionFailed = Code(text: "connectionFailed")
         /// The answer was not complete within the client's time limit.
         public static let timedOut = Code(text: "timedOut")
@@ -34,11 +35,12 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let refused = Code(text: "refused")
         /// The server redirected the request, which is not followed with credentials (RFC 9700 §4.12).
         public static let redirected = Code(text: "redirected")
-        /// The server's answer is not a token response: HTML, empty, cut off, too long, members missing or of wrong types.
+        /// The server's answer is not a token response: it is HTML, empty, truncated or too long, or members are missing or have
+        /// wrong types.
         public static let unreadableResponse = Code(text: "unreadableResponse")
         /// The server's metadata can't be used: it belongs to another server, lacks a member, or isn't metadata at all.
         public static let invalidMetadata = Code(text: "invalidMetadata")
-        /// The token is of a type that this client cannot use and so must not (RFC 6749 §7.1).
+        /// The token is of a type that this client doesn't support and so must not use (RFC 6749 §7.1).
         public static let unsupportedTokenType = Code(text: "unsupportedTokenType")
 
         package let text: String
@@ -148,7 +150,7 @@ extension OAuthError: Redacted, DescribedError {
         case .notSignedIn: "There is no refresh token, because no user is signed in; nothing was sent."
         case .refreshTokenExpired(let end):
             "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
-        case .boundToAnotherKey: "The refresh token is bound to another key than the client's: sign in again. Nothing was sent."
+        case .boundToAnotherKey: "The refresh token is bound to a key other than the client's: sign in again. Nothing was sent."
         case .credentialsUnavailable(let detail): "The credentials are unavailable, so nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
             "The callback doesn't belong to this sign-in: \(detail). It was ignored; sign in again."

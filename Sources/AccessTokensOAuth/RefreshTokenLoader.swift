@@ -15,11 +15,11 @@ public import Foundation
 /// await tokens.replace(with: tokenFromSignIn)
 /// ```
 ///
-/// A value without state: the refresh token is that of the token to replace, and the next one is passed on inside the returned
-/// token. A new refresh token replaces the old; if none comes, the old one is kept. One that comes with an error, or beside an
-/// access token that cannot be used, is kept too: a `TokenService` takes it out of the `SalvagedGrant`, tells callers the reason,
-/// and asks again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is `signIn`, only
-/// after `retryNow()`. Neither the loader nor its errors show a secret.
+/// A value without state: the refresh token is that of the token to replace, and the next one is part of the returned token. A
+/// new refresh token replaces the old one, which is kept if the answer has none. A new one is kept even if the answer is an error
+/// or has no usable access token: a `TokenService` takes it out of the `SalvagedGrant`, passes the reason to callers, and asks
+/// again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is `signIn`, only after
+/// `retryNow()`. Neither the loader nor its errors show a secret.
 ///
 /// Each load is one request, which the loader neither repeats nor redirects: after a lost answer the client can't know whether
 /// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load still presents
@@ -61,7 +61,7 @@ public struct RefreshTokenLoader: TokenLoader {
     /// - Parameters:
     ///   - tokenURL: The token endpoint: `https`, or `http` to a loopback address. Its query is kept. Source: RFC 6749 §3.2.
     ///   - clientID: The client's id.
-    ///   - clientSecret: The client's secret, which only the requests themselves carry; `nil` for a public client.
+    ///   - clientSecret: The client's secret, which only the requests contain; `nil` for a public client.
     ///   - scope: The scopes to ask for, if fewer than were granted; `nil` or empty: all of them. Source: RFC 6749 §6.
     ///   - transport: Carries the requests; its time limit must be shorter than `RefreshPolicy(loadTimeout:)`.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
@@ -95,7 +95,7 @@ public struct RefreshTokenLoader: TokenLoader {
     /// Always `false`: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
     public var isRepeatable: Bool { false }
 
-    /// Returns the scopes to ask for; if they may shrink, none that the last token is known not to have.
+    /// Returns the scopes to ask for; if they may shrink, without those that the last token lacks.
     private func scope(within previous: AccessToken) throws(OAuthError) -> String? {
         guard let wanted = scope?.split(separator: " "), !wanted.isEmpty else { return nil }
         let granted = scopeMayShrink ? previous.scope.map { Set($0.split(separator: " ")) } : nil

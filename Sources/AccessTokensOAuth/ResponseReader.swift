@@ -20,7 +20,7 @@ struct ResponseReader {
     let now: Date
     let members: AnswerMembers
 
-    /// A proof that the request had, and the nonce that the answer brings.
+    /// The proof of the request, and the nonce in the answer.
     struct Answered {
         let proof: RequestProof
         let keyThumbprint: String
@@ -42,13 +42,14 @@ struct ResponseReader {
         members = AnswerMembers(response.body)
     }
 
-    /// Returns the token that an answer to a grant brings.
+    /// Returns the token in the answer to a grant.
     ///
-    /// If the grant was good for one use, the answer must not be discarded, even if it is invalid: there is no second one, and
-    /// the server would take the old refresh token for stolen. So a refresh token beside an access token that cannot be used is
-    /// passed on together with the reason.
+    /// If the grant was good for one use, even an invalid answer must not be discarded: there is no second one, and to the server
+    /// the old refresh token would look stolen. So if the access token can't be used, the refresh token is passed on together
+    /// with the reason.
     ///
-    /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if a new refresh token came for a grant that can't be repeated.
+    /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if the answer has a new refresh token for a grant that can't be
+    ///   repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
         do {
             try requireSuccess(of: grant)
@@ -71,8 +72,7 @@ struct ResponseReader {
         return members
     }
 
-    /// Returns the nonce with which to send the request once more; `nil` if the answer is any other than a definite
-    /// `use_dpop_nonce`.
+    /// Returns the nonce with which to send the request once more; `nil` unless the answer is definitely `use_dpop_nonce`.
     ///
     /// Only such an answer means that nothing was spent, since the server has checked the proof alone (RFC 9449 §8).
     ///
@@ -90,7 +90,7 @@ struct ResponseReader {
         do {
             nonce = try proof.nonce.get()
         } catch {
-            // The text of any other error may have a secret.
+            // The text of any other error may contain a secret.
             throw useless(error is any TokenLoadFailure ? "\(error)" : "\(type(of: error)) reports an unusable nonce.")
         }
         guard let nonce else { throw useless("It sends none.") }
@@ -105,8 +105,8 @@ struct ResponseReader {
     ///
     /// - Parameters:
     ///   - grant: The grant that was presented, if it was one.
-    ///   - isBodyIgnored: Whether the status alone decides. Some servers write an error into an answer with status 200,
-    ///     but where no token is expected the body means nothing (RFC 7009 §2.2).
+    ///   - isBodyIgnored: Whether only the status counts. Some servers report an error with status 200, but if no token is
+    ///     expected, the body has no meaning (RFC 7009 §2.2).
     func requireSuccess(of grant: Grant? = nil, isBodyIgnored: Bool = false) throws(OAuthError) {
         guard !(300..<400).contains(response.status) else { throw failure(.redirected) }
         let isSuccess = (200..<300).contains(response.status)
@@ -121,19 +121,19 @@ struct ResponseReader {
     private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
         if let problem = members.problem { throw unreadable(problem) }
         let value = try required("access_token"), tokenType = try required("token_type")
-        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token goes into forms, which carry any
-        // text.
+        // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token may be any text, since forms
+        // encode it.
         let refreshToken = try text("refresh_token") ?? grant.refreshToken
         let keptScope = grant.refreshToken == nil ? nil : grant.form["scope"] ?? previous?.scope
         let scope = try printable("scope") ?? keptScope
         _ = try text("error")
-        // The type's name as the specification writes it, however the server does: resource servers may be less tolerant.
+        // Use the specification's spelling of the type, not the server's: resource servers may be less tolerant.
         guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
             throw failure(.unsupportedTokenType(safe(tokenType)))
         }
-        // Only recommended (RFC 6749 §5.1), and -1 is some servers' "never".
+        // Only recommended (RFC 6749 §5.1); some servers write -1 for "never".
         let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
-        // An extension: an invalid value must not cost the token.
+        // An extension: an invalid value must not invalidate the token.
         let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
         }
@@ -163,10 +163,11 @@ struct ResponseReader {
         throw unreadable("\(name) \(members.value(name) == nil ? "is missing" : "has an invalid value")")
     }
 
-    /// Returns when a refresh token expires: as this answer says, or as before if the token stays and the answer doesn't say.
+    /// Returns when a refresh token expires: as this answer says, or as before if the answer has neither a new token nor an
+    /// expiration.
     ///
-    /// It counts from the answer, the latest moment when the server may have issued it, so that it never expires on this side
-    /// first. Ten years or more count as no limit.
+    /// The lifetime counts from the arrival of the answer, so that the token never expires here before it does at the server. Ten
+    /// years or more count as no limit.
     private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
         guard let refreshToken else { return nil }
         if let lifetime = members.refreshTokenLifetime {
@@ -177,8 +178,8 @@ struct ResponseReader {
 
     /// Returns the new refresh token of an otherwise unusable answer; `nil` if there is none.
     ///
-    /// If there are several, returns the last one, as most parsers read a repeated name (RFC 8259 §4). A refusal that has an
-    /// error status issues nothing.
+    /// If there are several, returns the last one, as most parsers read a repeated name (RFC 8259 §4). A refusal with an error
+    /// status issues no token.
     private func salvagedRefreshToken(for grant: Grant) -> String? {
         guard (200..<300).contains(response.status) else { return nil }
         let old = grant.refreshToken ?? ""
@@ -204,11 +205,11 @@ extension ResponseReader {
     /// An answer that isn't a token response; if it isn't JSON, the error names its content type.
     private func unreadable(_ problem: String) -> OAuthError { failure(.unreadableResponse(problem + kindOfAnswer)) }
 
-    /// The server's own error, as far as it can be read.
+    /// Returns the server's own error, as far as it can be read.
     ///
     /// A refusal without an error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used refresh
-    /// token with an empty 400. Guessing a sign-out at once would be worse than trying again after the longest pause; a service
-    /// treats the third such refusal in a row as one.
+    /// token with an empty 400. Wrongly assuming a sign-out would be worse than trying again after the longest pause; a service
+    /// treats only the third such refusal in a row as a refused grant.
     private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
         var failure = failure(.refused)
         // A known code isn't secret, even if a secret contains it or is part of it.
@@ -232,7 +233,7 @@ extension ResponseReader {
         return ServerText.safe(text, hiding: secrets + members.secrets + credentials)
     }
 
-    /// The content type of an answer that isn't JSON, if it is a common one; a server may write anything there.
+    /// The content type of an answer that isn't JSON, if it is a common one; a server may write anything into that header.
     private var kindOfAnswer: String {
         guard let type = response.header("Content-Type")?.lowercased(), !type.contains("json") else { return "" }
         let usual = ["text/html", "text/plain", "text/xml", "application/xml", "application/x-www-form-urlencoded"]
@@ -242,7 +243,7 @@ extension ResponseReader {
 }
 
 extension TokenServiceError.Remedy {
-    /// The remedies for errors that don't end by waiting, unless they are about a grant.
+    /// The remedies for errors that waiting doesn't resolve, except those about a grant.
     ///
     /// Source: RFC 6749 §5.2; RFC 8707 §2 for `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8
     /// for those of a proof.

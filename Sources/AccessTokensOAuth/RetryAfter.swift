@@ -18,7 +18,7 @@ enum RetryAfter {
         let seconds =
             !value.isEmpty && value.utf8.allSatisfy(\.isDigit)
             ? Double(value) : HTTPDate.parse(value, now: now)?.timeIntervalSince(now)
-        // So many digits that they overflow to infinity ask for the longest wait.
+        // A number so long that it overflows to infinity counts as the longest wait.
         guard let seconds, let wait = Duration.seconds(read: min(seconds, .greatestFiniteMagnitude)), wait > .zero else {
             return nil
         }
@@ -27,7 +27,7 @@ enum RetryAfter {
 }
 
 extension StringProtocol {
-    /// Returns the text without the characters at both ends that fulfil a condition.
+    /// Returns the text without the characters at both ends that satisfy a condition.
     func trimming(while condition: (Character) -> Bool) -> String {
         String(drop(while: condition).reversed().drop(while: condition).reversed())
     }

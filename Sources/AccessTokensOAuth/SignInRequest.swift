@@ -16,8 +16,8 @@ public import Foundation
 /// await tokens.replace(with: try await client.token(for: request.grant(from: callback)).token)
 /// ```
 ///
-/// A value for one sign-in: it makes a code verifier (RFC 7636) and a `state` of its own, and accepts only a callback with that
-/// state. No description or dump shows either.
+/// A value for one sign-in: it creates its own code verifier (RFC 7636) and `state`, and accepts only a callback with that state.
+/// No description or dump shows either.
 ///
 /// Source: RFC 6749 §4.1; RFC 7636; RFC 9207.
 public struct SignInRequest: Sendable {
@@ -44,8 +44,8 @@ public struct SignInRequest: Sendable {
     ///   - additionalParameters: More parameters, such as `resource`, `prompt` or `nonce`. They become part of the URL, so none
     ///     may be a secret.
     ///   - requiresIssuer: Whether a callback without `iss` is refused: for a server whose metadata says
-    ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). The client must name its issuer then. If it does, an
-    ///     `iss` that comes is compared in any case.
+    ///     `authorization_response_iss_parameter_supported` (RFC 9207 §2.4). The client must name its issuer then. If the client
+    ///     names its issuer, an `iss` in the callback is always compared with it.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ client: OAuthClient, authorizationURL: URL, redirectURI: String? = nil, scope: String? = nil,
@@ -94,7 +94,7 @@ public struct SignInRequest: Sendable {
         return url
     }
 
-    /// Sends the sign-in's parameters to the server, with one request, and returns the sign-in with a URL that has none of them.
+    /// Sends the sign-in's parameters to the server, with one request, and returns a sign-in whose URL doesn't contain them.
     ///
     /// They can then be neither read nor changed in the browser. Some servers require it.
     ///
@@ -143,7 +143,7 @@ public struct SignInRequest: Sendable {
         return .authorizationCode(code, verifier: verifier.value, redirectURI: redirectURI)
     }
 
-    /// The parameters of a server's answer, also of an error.
+    /// The parameters of a server's answer, including an error.
     private static let secretNames: Set<String> = ["code", "access_token", "id_token", "refresh_token"]
 
     /// Returns the parameters of a callback's query, which is form-encoded (RFC 6749 §4.1.2).

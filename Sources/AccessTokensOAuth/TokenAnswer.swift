@@ -25,7 +25,7 @@ extension JSONScanner.Value {
         let seconds: Double? =
             switch self {
             case .number(let number): number
-            // The initializer for any text would accept "nan", "inf" and hexadecimal numbers as well.
+            // The initializer alone would accept "nan", "inf" and hexadecimal numbers as well.
             case .string(let text) where text.utf8.allSatisfy("0123456789.eE+-".utf8.contains): Double(text)
             default: nil
             }

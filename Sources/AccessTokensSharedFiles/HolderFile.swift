@@ -77,8 +77,7 @@ final class HolderFile: Sendable {
             if try other.isLockedElsewhere() { return false }
             // Between opening and locking, another file may have got the name.
             if try other.isStillThere(as: entry, in: directory) { try? file.unlink(entry, in: directory) }
-            // The lock is held until the name is gone: a holder that has just created the file must not believe that the file is
-            // its own.
+            // Keep the lock until the name is gone: a holder that has just created the file must not take it for its own.
             _ = consume other
             return true
         } catch {
@@ -136,7 +135,7 @@ struct BootTime: Equatable {
         let text = String(decoding: bytes.prefix(while: { $0 != 0 }).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         #else
         guard let boot = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return nil }
-        // In a time namespace, the clock may start at another moment.
+        // In a time namespace, the clock may start at a different time.
         let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/time")
         let text = boot + (namespace ?? "")
         #endif
@@ -155,7 +154,7 @@ struct BootTime: Equatable {
     /// Three words: the boot, the uptime, the time of day.
     var text: String { "\(boot) \(uptime) \(wall)" }
 
-    /// How long before another moment this one was, at least.
+    /// Returns how long ago this moment was, at least.
     ///
     /// If the machine was restarted in between, or the file comes from another machine, the age is the smaller one of the
     /// difference in time of day and the time since the start.
@@ -166,6 +165,6 @@ struct BootTime: Equatable {
 }
 
 extension Int64 {
-    /// The difference of two times that aren't negative; never less than zero.
+    /// Returns the difference of two non-negative times; never less than zero.
     fileprivate func clamped(minus other: Int64) -> Int64 { Swift.max(self - other, 0) }
 }

@@ -17,16 +17,16 @@ import TokenServiceConcurrency
 ///
 /// **A damaged record**, truncated, altered or empty, is an error with the file's path, and is left as it is. A sign-in or a
 /// sign-out replaces it, and keeps its bytes as `.NAME.damaged` beside `NAME`. They may hold a refresh token, so remove that file
-/// when you have inspected it. The store never replaces a file that it hasn't written.
+/// when you have inspected it. The store never replaces another program's file.
 ///
 /// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If the
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the
-/// file is removed during a load, others take that process for dead; before its next load the process makes another file.
+/// file is removed during a load, others consider that process dead; before its next load the process creates another file.
 ///
-/// **Death.** Each store has its own file, which stays locked as long as its process lives. So the others know when a process
-/// that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec` keeps the lock
-/// alive. The others also know how long ago the process marked the record, on a clock that all processes of a machine share and
-/// that stands still while the machine sleeps. So a program that begins later waits only for the rest of the time.
+/// **Dead processes.** Each store has its own file, which stays locked as long as its process lives. So other processes can tell
+/// when a process that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec`
+/// keeps the lock alive. They can also tell how long ago the process marked the record, by a clock that all processes of a
+/// machine share and that stops while the machine sleeps. So a program that starts later waits only for the rest of the time.
 ///
 /// **Who can read it.** All files have the mode `0600`. The contents are not encrypted unless `TokenSharing(seal:)` does so.
 ///
@@ -63,11 +63,12 @@ public final class SharedFileTokenStore: SharedTokenStore {
         try await calls.perform { [file] in try file.swap(Array(bytes), ifAt: revision) }
     }
 
-    /// The name of this store's holder file, which is made and locked on first use, or if it was removed; `nil` if that fails.
+    /// The name of this store's holder file, which is created and locked on first use, or after it was removed; `nil` if that
+    /// fails.
     public var holder: String? {
         get async {
             // Runs on the queue, one call after another, so that there is only one file. The queue doesn't retain the store,
-            // whose end ends the file.
+            // whose `deinit` releases the file.
             try? await calls.perform { [weak self, file] in
                 if let own = self?.ownHolder.withLock({ $0 }), try own.isStillThere() { return own.name }
                 let own = try HolderFile(beside: file.file)
@@ -97,7 +98,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
 /// let stores = SharedFileTokenStores<String>(directory: "/var/lib/reports/grants")
 /// ```
 ///
-/// Each key has a directory of its own in there, named, protected and checked as by `FileTokenStores`; its record, the file
+/// Each key has its own directory in there, named, protected and checked as by `FileTokenStores`; its record, the file
 /// `grant`, is written as by ``SharedFileTokenStore``. A record stays after a sign-out, so that no late save brings a token back.
 /// One more file shows that this process is running: however many keys there are, the process keeps only that one open.
 ///
@@ -155,7 +156,7 @@ private struct KeySharedFileStore: SharedTokenStore {
     static let file = "grant"
     private let folder: KeyFolder
     private let record: SharedFile
-    /// Has no record: only its holder is used.
+    /// A store without a record, used only for its holder file.
     private let process: SharedFileTokenStore
     private let calls = BlockingCalls("AccessTokensSharedFiles.SharedFileTokenStores")
 
@@ -176,7 +177,7 @@ private struct KeySharedFileStore: SharedTokenStore {
         try await calls.perform { [folder, record] in
             let directory = try folder.prepare()
             let outcome = try record.swap(Array(bytes), ifAt: revision, in: directory)
-            // The directory is locked until here.
+            // Keep the directory locked until here.
             _ = consume directory
             return outcome
         }
@@ -196,10 +197,10 @@ private struct KeySharedFileStore: SharedTokenStore {
 /// Its first line names the format, the revision, and the time of writing:
 /// `tokenservice.shared 1 REVISION BOOT UPTIME WALL sum=SUM`. The record follows; the sum is over its bytes.
 ///
-/// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. So process A
-/// waits for the lock while process B swaps; then A finds that its file was replaced, and begins again with B's. A separate
-/// lock file beside the record could be removed by a cleaner, and two processes would hold the lock. The first record is put in
-/// place with a link, which fails if there is a record.
+/// A swap locks the record's own file, checks that the file still has its name, and renames another file over it. Suppose process
+/// A waits for the lock while process B swaps: A then finds that its file was replaced, and begins again with B's. A separate
+/// lock file could be removed by a clean-up, and two processes would hold the lock. The first record is put in place with a link,
+/// which fails if there is a record.
 private struct SharedFile: Sendable {
     let file: TokenFile
 
@@ -239,7 +240,7 @@ private struct SharedFile: Sendable {
                 let (contents, next) = try contents(bytes, after: nil)
                 if try create(contents, in: directory) { return .done(next) }
             }
-            // Another swap is under way, or has just ended.
+            // Another swap is under way or has just finished.
             usleep(.random(in: 200...2_000))
         }
         throw TokenFileError(lockedFor: Self.patience, path: file.path)
@@ -285,7 +286,7 @@ private struct SharedFile: Sendable {
         return (contents, next)
     }
 
-    /// Counts up and adds something random: a file that was removed by hand begins anew, and no revision may come twice.
+    /// Increments the number and adds random digits: no revision may repeat, even after the file was removed by hand.
     private static func revision(after record: SharedRecord?) -> SharedRecord.Revision {
         let count = record?.revision.text.split(separator: ".").first.flatMap { Int($0) } ?? 0
         return .init("\(count + 1).\(String(UInt64.random(in: .min ... .max), radix: 36))")

@@ -8,7 +8,8 @@ import Foundation
 
 /// The contents of a shared store's record: everything that a fleet of processes knows about its one grant, as a pure value.
 struct GrantRecord: Sendable, Hashable {
-    /// Announces that its holder is about to present the record's refresh token, in an exchange no longer than the limit.
+    /// Announces that its holder is about to present the record's refresh token, in an exchange that takes no longer than the
+    /// limit.
     struct Mark: Sendable, Hashable, Codable {
         /// The only service that may present the token.
         var owner: String
@@ -25,15 +26,15 @@ struct GrantRecord: Sendable, Hashable {
         }
 
         var failures: Int
-        /// The service that had the last failure, and keeps its own pause.
+        /// The service that failed last, which uses its own pause instead.
         var owner: String
-        /// The first service to which the server refused this grant, of those that it has served under the same sign-in.
+        /// The first service refused with this grant, among those that have received a token under the same sign-in.
         ///
-        /// A service with a wrong client id is always refused, so it doesn't count.
+        /// A service with a wrong client id is always refused, so its refusal doesn't count.
         var refuser: String?
         /// Whether another service was refused after it.
         ///
-        /// If so, the refusal counts for all until the pause is over.
+        /// If so, the grant counts as refused for all services until the pause is over.
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
         @StoredTokenFormat.Span var pause: Duration
@@ -41,13 +42,13 @@ struct GrantRecord: Sendable, Hashable {
         var time: Double
     }
 
-    /// Names the write that made the record, so that a service whose answer was lost recognises its own write.
+    /// Identifies the write that produced the record, so that a service whose answer was lost recognises its own write.
     var write: String
-    /// Names the sign-in or sign-out that the record comes from; marks, failures and new tokens don't change it.
+    /// Identifies the sign-in or sign-out that began the record's session; marks, failures and new tokens don't change it.
     var fence = ""
     /// Increases with every token, sign-in and sign-out.
     var generation: UInt64
-    /// The generation of the last sign-out, even if a sign-in has followed; 0: there was none.
+    /// The generation of the last sign-out, even if a sign-in followed; 0: there was none.
     var signedOut: UInt64 = 0
     /// The token; `nil`: signed out, or never signed in.
     var token: AccessToken?
@@ -66,10 +67,10 @@ struct GrantRecord: Sendable, Hashable {
     /// Stands for a record that was never written, or was removed.
     static let none = GrantRecord(write: "", generation: 0)
 
-    /// The generation to count from.
+    /// Returns the generation to count from.
     ///
-    /// A record that was removed and begins anew must have a later generation than the removed one, even if the service doesn't
-    /// know that one. So it begins at the current time.
+    /// A record that was removed and is written again must have a later generation than before, even if the service doesn't know
+    /// the earlier one. So it starts from the current time.
     ///
     /// - Parameter seen: The latest generation that the service has seen.
     func generation(after seen: UInt64?, at time: Double?) -> UInt64 {
@@ -80,16 +81,16 @@ struct GrantRecord: Sendable, Hashable {
     /// exactly.
     static func generation(at time: Double?) -> UInt64 { UInt64(min(max((time ?? 0) * 1e6, 0), 0x1p53)) }
 
-    /// Whether there was no record, even if a service has written a mark since.
+    /// Whether no sign-in, sign-out or token was ever recorded, even if a service has written a mark.
     var isBlank: Bool { isTombstone && fence.isEmpty }
 
     /// Whether the record is a tombstone, left by a sign-out.
     var isTombstone: Bool { token == nil }
 
-    /// The age of its token, clamped to the token's life, whatever the clocks say.
+    /// The age of its token, clamped to the token's lifetime, whatever the clocks say.
     func age(at time: Double?) -> Duration {
         let life = min(max(token?.lifetime ?? .zero, .zero), RefreshPolicy.longestLifetime)
-        // If the clock has no valid time, every token counts as old.
+        // If the clock has no valid time, every token counts as expired.
         guard let time, (time - received).isFinite else { return life }
         return .seconds(min(max(time - received, 0), life / .seconds(1)))
     }
@@ -101,12 +102,12 @@ struct GrantRecord: Sendable, Hashable {
     }
 }
 
-// MARK: What one service knows of the record
+// MARK: One service's knowledge of the record
 
 extension SharedFlight {
-    /// The knowledge that a session keeps from one flight to the next.
+    /// What a session remembers from one flight to the next.
     struct Knowledge: Sendable, Hashable {
-        /// A request of this service that has no answer, although its load has ended.
+        /// A request of this service that got no answer, although its load has ended.
         struct Unanswered: Sendable, Hashable {
             /// The generation of the token that the request presents.
             var generation: UInt64
@@ -117,25 +118,25 @@ extension SharedFlight {
 
         /// The generation of the last token or tombstone that the service took over.
         var generation: UInt64?
-        /// The latest generation that the service has seen; `nil`: it has yet to read.
+        /// The latest generation that the service has seen; `nil`: it hasn't read any.
         var seen: UInt64?
-        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read.
+        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it hasn't read any record.
         var signedOut: UInt64?
-        /// The sign-in of the session that the service knows, as ``GrantRecord/fence``; `nil`: it knows of none.
+        /// The ``GrantRecord/fence`` of the session that the service knows; `nil`: it knows of no session.
         var session: String?
         var unanswered: Unanswered?
-        /// The revision that was read last, and when it was written or, if the store can't tell, first seen, from which a doubt
-        /// counts.
+        /// The revision that was read last, and when it was written or, if the store can't tell, first seen; the doubt counts
+        /// from then.
         var revision: SharedRecord.Revision?
         var since = Duration.zero
         /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
         var unmarked: GrantRecord?
-        /// The generation that counts as refused for all, though this service itself wasn't refused.
+        /// The generation that counts as refused for all services, though this one wasn't refused itself.
         var refusedElsewhere: UInt64?
         /// The generation that was refused to this service, or for all; no later failure cancels a refusal.
         var refused: UInt64?
-        /// The sign-in, as ``GrantRecord/fence``, under which the server has given this service a token, which shows that its
-        /// client is accepted.
+        /// The ``GrantRecord/fence`` under which this service has received a token, which shows that the server accepts its
+        /// client.
         var served: String?
         /// How many records this service has written.
         var writes = 0
@@ -145,7 +146,7 @@ extension SharedFlight {
 extension SharedFlight.Knowledge {
     /// Adds what a flight has learnt; flights may end in another order than they began.
     ///
-    /// - Parameter isFenced: Whether a sign-in or a sign-out has come since the flight began; then its record is outdated.
+    /// - Parameter isFenced: Whether there was a sign-in or a sign-out since the flight began; then its record is outdated.
     mutating func learn(_ other: Self, isFenced: Bool) {
         writes = max(writes, other.writes)
         if !isFenced {
@@ -157,7 +158,7 @@ extension SharedFlight.Knowledge {
             signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
         }
         unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
-        // Of two reads the later one counts.
+        // The later of two reads counts.
         if revision == other.revision || since <= other.since {
             (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
             if !isFenced { session = other.session }
@@ -171,15 +172,15 @@ extension SharedFlight.Knowledge {
 
     /// Whether a record is older than one that the service has seen.
     ///
-    /// By its count, or by a missing sign-out if it was restored from a backup and renewed since.
+    /// Its generation is lower or, after a backup was restored and renewed, it lacks a sign-out.
     func isNewer(than record: GrantRecord) -> Bool { record.generation < seen ?? 0 || record.signedOut < signedOut ?? 0 }
 
     /// Notes the record's session as known.
     mutating func meet(_ record: GrantRecord?) { session = record?.token == nil ? nil : record?.fence }
 
-    /// Whether a record shows a sign-out that the service doesn't know of; from now on it knows of it, or else of the session.
+    /// Returns whether a record shows an unknown sign-out, and notes it; otherwise notes the record's session.
     ///
-    /// A sign-in may have followed. The flights that begin after the session has ended adopt it.
+    /// A sign-in may have followed; flights that begin after the session has ended adopt it.
     mutating func learnSession(of record: GrantRecord) -> Bool {
         let isNews = hasNews(record)
         signedOut = max(signedOut ?? 0, record.signedOut)
@@ -204,7 +205,7 @@ extension SharedFlight.Knowledge {
         unmarked = nil
         signedOut = record.signedOut
         meet(record)
-        // The program got the token of a sign-in from the server.
+        // A sign-in's token comes from the server, so the server accepts this client.
         served = record.fence
         seen = max(seen ?? 0, record.generation)
     }
@@ -218,7 +219,8 @@ extension SharedFlight.Knowledge {
 enum GrantRecordFormat {
     static let version = 2
 
-    /// Version 1 doesn't name the last sign-out, so a program that knows only version 1 must not overwrite version 2.
+    /// Version 1 doesn't name the last sign-out, so a program that supports only version 1 must not overwrite a record of version
+    /// 2.
     private static let readable = 1...version
 
     static func encode(_ record: GrantRecord) throws(GrantRecordError) -> Data {
@@ -232,7 +234,7 @@ enum GrantRecordFormat {
             throw GrantRecordError(.foreign)
         }
         guard readable.contains(header.version) else { throw GrantRecordError(.unsupportedVersion(header.version)) }
-        // No fleet counts this far, and the next generation must be larger.
+        // No fleet reaches this number, and the next generation must be larger.
         guard let contents = try? decoder.decode(Contents.self, from: data), contents.generation < UInt64.max / 2 else {
             throw GrantRecordError(.damaged)
         }

@@ -8,14 +8,13 @@ import Foundation
 
 /// A sign-in or a sign-out that hasn't reached the shared store yet, as a pure value.
 ///
-/// The answer to its swap may be lost; then the swap is tried again. It must not overtake a later sign-in or sign-out of another
-/// service, and must not lose the grants that it displaces: whichever attempt learns that the fence is in the store hands them
-/// over, once.
+/// The answer to its swap may be lost; then the swap is tried again. It must not overwrite a later sign-in or sign-out of another
+/// service. It must hand over the grants that it displaces exactly once, when any attempt finds that the fence is in the store.
 struct SharedFence: Sendable {
     /// A swap whose answer is still unknown.
     private struct Attempt: Sendable {
         let id: String
-        /// The grants that it displaces if it takes effect; of several attempts only the last one still can.
+        /// The grants that it displaces if it takes effect; of several attempts only the last one still can take effect.
         let displaced: [DiscardedGrant]
     }
 
@@ -31,7 +30,7 @@ struct SharedFence: Sendable {
     let id: String
     /// The token of a sign-in; `nil`: a sign-out.
     let token: StoredToken?
-    /// Whether a user has signed out since the last write of this service, even if a user has signed in again.
+    /// Whether a user has signed out since this service's last write, even if a user has signed in again.
     private var signsOut: Bool
     /// Whether the store could not even be read, so that it is unknown whether another service's fence came first.
     private var isUnread = false
@@ -39,7 +38,7 @@ struct SharedFence: Sendable {
     private var earlier: String?
     private var attempts: [Attempt]
 
-    /// - Parameter last: The fence that this one replaces before the store has answered for it.
+    /// - Parameter last: The fence that this one replaces while its own outcome is unknown.
     init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?) {
         self.number = number
         self.token = token
@@ -49,7 +48,7 @@ struct SharedFence: Sendable {
         if let last { follow(last) }
     }
 
-    /// Notes that another fence of this service came before, whose outcome is unknown.
+    /// Notes that an earlier fence of this service has an unknown outcome.
     mutating func follow(_ last: SharedFence) {
         attempts = last.attempts.suffix(8) + attempts.filter { $0.id == id }
     }
@@ -59,7 +58,7 @@ struct SharedFence: Sendable {
         if number == other.number { self = other } else { follow(other) }
     }
 
-    /// Notes that the fence before this one is in the store or has been overtaken, and that the grants it displaced are handed
+    /// Notes that the fence before this one is in the store or has been overtaken, and that the grants it displaced were handed
     /// over.
     ///
     /// No attempt of an earlier fence can take effect any longer, and no earlier sign-out needs to be written.
@@ -70,21 +69,21 @@ struct SharedFence: Sendable {
 
     func verdict(on record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge = .init(), wall: Double?) -> Verdict {
         let fence = record?.fence ?? ""
-        // The session that it was meant for has ended, or another user's sign-in has replaced it.
+        // The session that the fence was meant for has ended, or another user's sign-in has replaced it.
         let isTooLate = isUnread && knowledge.hasNews(record)
         let isForeign = !isOwn(record) && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
-            // The token of a sign-in that another service's has overtaken is given to no caller.
+            // A sign-in's token that another service's sign-in has overtaken is not handed out.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
         let last = record ?? .none, count = last.generation(after: knowledge.seen, at: wall)
-        // After a backup was restored, counting alone could repeat the number of a sign-out that the backup lacks.
+        // After a backup was restored, plain counting could repeat the number of a sign-out that the backup lacks.
         let first = max(count + 1, GrantRecord.generation(at: wall))
         // If a sign-in and the sign-out before it are written together, the sign-in's generation follows the sign-out's.
         var next = GrantRecord(write: id, generation: signsOut && token != nil ? first + 1 : first)
         next.fence = id
-        // A record that was removed may have had any sign-out, and one that was restored may lack the last one.
+        // A removed record may have had any sign-out, and a restored one may lack the last one.
         let known = last.isBlank ? count : max(last.signedOut, knowledge.signedOut ?? 0)
         next.signedOut = signsOut ? first : known
         next.token = token?.token
@@ -94,14 +93,13 @@ struct SharedFence: Sendable {
 
     private func isOwn(_ record: GrantRecord?) -> Bool { attempts.contains { $0.id == record?.fence } }
 
-    /// Whether this sign-in comes after another service's sign-out that the service didn't know of, which first ends the session
-    /// here.
+    /// Returns whether this sign-in follows another service's unknown sign-out, which first ends the session here.
     ///
     /// If the record has a session that the service can't know, this sign-in ends that session: it may be another user's.
     mutating func endsSession(before record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge) -> Bool {
         guard !signsOut, !isOwn(record) else { return false }
         let isNews = knowledge.hasNews(record)
-        // The user is signed out here, or the store could not be read. A service that has just started asks first.
+        // The user is signed out here, or the store could not be read. A service that has just started reads the store first.
         let isUnknown = knowledge.session == nil && (isUnread || knowledge.signedOut != nil)
         if isNews || isUnknown { signsOut = record?.token != nil }
         return isNews
@@ -110,7 +108,7 @@ struct SharedFence: Sendable {
     /// Notes that the store could not be read.
     mutating func noteUnread() { isUnread = true }
 
-    /// The grants that it displaces if it replaces this record, including those of an earlier fence that only now shows.
+    /// The grants that it displaces if it replaces this record, including those of an earlier fence that has only now been found.
     func displaced(in record: GrantRecord?) -> [DiscardedGrant] {
         let found = record?.token.map { DiscardedGrant(token: $0, reason: signsOut ? .signedOut : .replaced) }
         let before = attempts.last { $0.id == record?.fence && $0.id != id }?.displaced ?? []
@@ -125,6 +123,6 @@ struct SharedFence: Sendable {
         attempts.append(Attempt(id: id, displaced: displaced))
     }
 
-    /// Whether the record is exactly what this fence wrote, so that it holds nothing new for the service.
+    /// Whether the record is exactly what this fence wrote, so that there is nothing new in it for the service.
     func stands(in record: GrantRecord?) -> Bool { record?.fence == id && record?.token == token?.token }
 }

@@ -6,7 +6,7 @@ extension SharedFlight {
     struct Setting: Sendable, Hashable {
         /// Names this service in marks.
         var owner: String
-        /// Names the flight among those of the service, so that each write has a name of its own.
+        /// Names the flight among those of the service, so that each write has its own name.
         var flight = 0
         /// Names the service's process, for stores that know which processes are running.
         var holder: String?
@@ -18,14 +18,14 @@ extension SharedFlight {
         /// How long the server accepts a refresh token again after it has replaced it; `nil`: not at all, or unknown.
         var serverGrace: Duration?
         var isRepeatable = false
-        /// When the callers' time is over; `nil`: never.
+        /// When the callers' wait ends; `nil`: never.
         var deadline: Duration?
-        /// Whether a token is still handed out meanwhile, so that no caller waits.
+        /// Whether callers keep getting the current token, so that none of them waits.
         var isRefresh = false
-        /// Whether the user asked to try again, so that the fleet's failures don't count.
+        /// Whether the user asked to try again, so that the fleet's failures are ignored.
         var isRetry = false
-        /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service pauses
-        /// or its token is good.
+        /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service is
+        /// backing off or its token is good.
         var isLook = false
         /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?
@@ -43,7 +43,7 @@ extension SharedFlight {
     struct Moment: Sendable, Hashable {
         var now: Duration
         var wall: Double?
-        /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain, so that it spends nothing.
+        /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain; then it must spend nothing.
         var isAbandoned = false
     }
 
@@ -53,12 +53,12 @@ extension SharedFlight {
         var revision: SharedRecord.Revision
         /// Whether the process of its mark is running; `nil`: unknown.
         var isHolderRunning: Bool?
-        /// How long the record has been like this, at least; `nil` if the store can't tell.
+        /// How long ago this version of the record was written, at least; `nil` if the store can't tell.
         var age: Duration?
     }
 
     enum Event: Sendable, Hashable {
-        /// The record, or none; also the outcome of a wait that has read it.
+        /// The record, or none, from a read or from a wait that has read it.
         case read(Sighting?)
         /// A read failed, or a swap whose outcome is unknown.
         case storeFailed(Failure)
@@ -73,11 +73,11 @@ extension SharedFlight {
     enum Step: Sendable, Hashable {
         case read
         case swap(GrantRecord, ifAt: SharedRecord.Revision?)
-        /// Wait until the record changes, at most so long; `nil`: without a limit.
+        /// Wait until the record changes, but no longer than this; `nil`: without a limit.
         case wait(from: SharedRecord.Revision?, atMost: Duration?)
         /// Wait until the store may have recovered.
         case pause(Duration)
-        /// Present a refresh token: the one in the record that is marked.
+        /// Present a refresh token, that of the marked record.
         case load(previous: AccessToken?)
         case end(Ending)
     }
@@ -98,7 +98,7 @@ extension SharedFlight {
         var outcome: Outcome
         /// A token that this flight brought and that the record can't hold; to be revoked.
         var discarded: AccessToken?
-        /// A mark that this flight has made, or may still make, although its work is over.
+        /// A mark that this flight has written, or whose write may still succeed, although its work is over.
         var stray: StrayMark?
     }
 }
@@ -112,17 +112,17 @@ extension SharedFlight {
         case wait(atMost: Duration?, FailedElsewhere)
         /// Another service prevents this one from loading.
         case giveWay(FailedElsewhere, retryAfter: Duration?)
-        /// The refusal of another service counts for all.
+        /// Another service's refusal counts for all services.
         case heedRefusal
         /// This service's own request was refused.
         case report(Failure)
         case mark(isTakenOver: Bool)
     }
 
-    /// Decides by the first of these reasons; their order is what makes it safe.
+    /// Decides by the first reason that applies; safety depends on the order of the reasons.
     ///
     /// - Parameters:
-    ///   - record: The record as it counts.
+    ///   - record: The record to act on.
     ///   - sighting: The record as it was read.
     ///   - seen: The latest generation that the service had seen before.
     func verdict(on record: GrantRecord, in sighting: Sighting?, after seen: UInt64?, at moment: Moment) -> Verdict {
@@ -146,7 +146,7 @@ extension SharedFlight {
             let patience = hasEnded ? isRepeatable ? .zero : mark.limit : setting.doubt.patience(with: mark)
             let rest = patience.map { knowledge.since + $0 - moment.now }
             if rest.map({ $0 > .zero }) ?? true {
-                // The record doesn't change if the holder dies.
+                // Poll, because the record doesn't change when the holder dies.
                 let look = setting.serverGrace != nil && sighting?.isHolderRunning == true ? RefreshPolicy.lookPause : nil
                 return .wait(atMost: [rest, look].compactMap { $0 }.min(), hasEnded ? .ended : .busy)
             }
@@ -164,7 +164,7 @@ extension SharedFlight {
         knowledge.isNewer(than: found) || found.isBlank && knowledge.generation ?? .max < found.generation
     }
 
-    /// The record to act on: the refresh token of a lost one is spent; the one in memory may be.
+    /// Returns the record to act on: the refresh token of a lost record is spent; the one in memory may be.
     func counted(_ found: GrantRecord, after seen: UInt64?, at moment: Moment) -> GrantRecord {
         var record = found
         record.generation = found.generation(after: seen, at: moment.wall)
@@ -172,7 +172,8 @@ extension SharedFlight {
         return record
     }
 
-    /// Whether the record isn't this service's, whose own token has expired by its own clock, whatever the wall clock says.
+    /// Whether another service wrote the token; this service's own token has expired by its own clock, whatever the wall clock
+    /// says.
     private func isNews(_ record: GrantRecord) -> Bool { record.generation != knowledge.generation }
 
     /// Whether the record's token is inside its leeway.
@@ -186,7 +187,7 @@ extension SharedFlight {
         isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment)
     }
 
-    /// Whether a load can spend nothing twice: there is no refresh token, or the load may be repeated.
+    /// Whether a load can't spend anything twice: there is no refresh token, or the load may be repeated.
     func isHarmless(_ record: GrantRecord) -> Bool {
         setting.isRepeatable || record.token?.refreshToken == nil
     }
@@ -198,7 +199,7 @@ extension SharedFlight {
         return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
     }
 
-    /// The fleet's pause after a failure of another service; this service's own failures are handled by `BackOff`.
+    /// Returns the fleet's pause after a failure of another service; this service's own failures are handled by `BackOff`.
     private func obstacle(_ record: GrantRecord, at moment: Moment) -> Verdict? {
         guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
         let rest = record.pause(at: moment.wall)
@@ -206,8 +207,7 @@ extension SharedFlight {
         return trouble.isRefused ? .heedRefusal : .giveWay(.failed, retryAfter: rest)
     }
 
-    /// Whether the fleet's refusal, which this service has reported to its callers, has expired, so that the service may ask
-    /// itself.
+    /// Whether the fleet's refusal, already reported to callers, has expired, so that this service may ask the server itself.
     private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
         knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
     }
@@ -231,11 +231,11 @@ extension SharedFlight {
         var retryAfter: Duration?
         /// A new grant that came with the failure.
         var salvaged: AccessToken?
-        /// Whether it is certain what the server has answered, or that it hasn't spent the refresh token.
+        /// Whether the server's answer is known, or the refresh token was certainly not spent.
         var isDefinite: Bool
         /// Whether the record itself can't be read or written, so that trying again is useless.
         var isPermanent = false
-        /// Whether the load was given up before anything was sent, so that it says nothing about the server.
+        /// Whether the load was given up before anything was sent, so that it isn't a failure of the server.
         var isUnsent = false
     }
 
@@ -270,7 +270,7 @@ extension SharedFlight.Failure {
     static let refusedElsewhere = Self(
         error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn), isDefinite: true)
 
-    /// Another service has failed, has ended, or is still loading, and the fleet's wait for that isn't over.
+    /// Another service has failed, has ended or is still loading, and this service must wait.
     static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration?) -> Self {
         Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter, isDefinite: true)
     }
@@ -295,13 +295,13 @@ private struct RecordLost: Error, CustomStringConvertible {
         "The shared store's record was removed, or replaced by an older one, so its refresh token may be used up. Sign in again."
 }
 
-/// Each of a thousand consecutive swaps found another record than the one before.
+/// Each of a thousand consecutive swaps found a record other than the one before.
 struct StoreContention: Error, CustomStringConvertible {
     let description =
         "The shared store's record changed before each of a thousand attempts to replace it. Check which programs write it."
 }
 
-/// A swap was refused although the record still has the revision that the swap named; immediate retries might never end.
+/// A swap reported a conflict although the record has the expected revision; retrying at once might never end.
 struct StoreContradiction: Error, CustomStringConvertible {
     let description = "The shared store refused a swap at the current revision. Check its swap(_:ifAt:)."
 }
@@ -316,15 +316,15 @@ enum FailedElsewhere: Error, CustomStringConvertible {
         switch self {
         case .refused: "The authorization server refused the shared grant when another process presented it."
         case .failed:
-            "Another process that shares the grant failed to load a token, and no process asks again before the pause is over."
+            "Another process that shares the grant failed to load a token, and no process tries again until the pause is over."
         case .ended:
-            "Another process that shares the grant ended while it loaded a token. Its request may still be on its way, so no "
-                + "process asks again until it must have arrived."
+            "A process that shares the grant died while it loaded a token. Its request may still be under way, so no "
+                + "process asks again until the request must have arrived."
         case .unanswered:
-            "This process's last request for a token had no answer. It may still be on its way, so no process asks again "
-                + "until it must have arrived."
+            "This process's last request for a token got no answer. It may still be under way, so no process asks again "
+                + "until the request must have arrived."
         case .busy:
-            "Another process that shares the grant began to load a token, and neither saved it nor failed in the time that "
+            "Another process that shares the grant began to load a token, but reported neither success nor failure in the time that "
                 + "a load may take."
         }
     }

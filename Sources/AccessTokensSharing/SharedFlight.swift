@@ -2,12 +2,12 @@ import AccessTokens
 
 /// One flight of a service that shares its grant: the protocol *read → adopt | wait | mark → load → save*, as a pure value.
 ///
-/// An event goes in and the next step comes out; the flight itself has no effects: ``SharedSession`` performs the steps one after
-/// another. No lock is held over the network, and no two clocks are compared. One rule makes it safe: a refresh token is
-/// presented only after this service's mark is in the record that holds the token, and the server's answer replaces that record
-/// and no other. Only this file writes the flight's state.
+/// It takes an event and returns the next step; ``SharedSession`` performs the steps one after another. No lock is held over the
+/// network, and no two clocks are compared. One rule makes it safe: a refresh token is presented only after this service's mark
+/// is in the record that holds the token, and the server's answer replaces that record and no other. Only this file writes the
+/// flight's state.
 struct SharedFlight: Sendable, Hashable {
-    /// A record on its way to the store, and its purpose.
+    /// A record that is being written to the store, and its purpose.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
             /// - Parameter isTakenOver: Whether it replaces the mark of a process that may still be alive.
@@ -39,11 +39,11 @@ struct SharedFlight: Sendable, Hashable {
     let setting: Setting
     private(set) var knowledge: Knowledge
     private var phase = Phase.reading
-    /// The mark that must be taken back if the flight ends now.
+    /// The mark that must be withdrawn if the flight ends now.
     private var stray: StrayMark?
     /// The record, if its token is inside its leeway and the service doesn't have that token.
     private var reserve: GrantRecord?
-    /// The server refused the token of this generation; it is not presented again.
+    /// The server refused the token of this generation; it must not be presented again.
     private(set) var refusal: Refusal?
 
     init(_ setting: Setting, knowing knowledge: Knowledge = Knowledge()) {
@@ -51,7 +51,7 @@ struct SharedFlight: Sendable, Hashable {
         self.knowledge = knowledge
     }
 
-    /// Returns the first step: to mark the record as last seen if nothing else has to be done, otherwise to read.
+    /// Returns the first step: if possible, to mark the record as last seen without reading it; otherwise to read.
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
@@ -109,7 +109,7 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Reading
 
-    /// Handles a record that was read: adopts it, waits for its mark's holder, or marks it.
+    /// Handles a record that was read: adopts its token, waits for its mark's holder, or marks it.
     private mutating func judge(_ sighting: Sighting?, at moment: Moment) -> Step {
         let (seen, session, found) = (knowledge.seen, knowledge.session, sighting?.record ?? .none)
         see(sighting, at: moment)
@@ -132,14 +132,14 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Waits for another service's mark, a little shorter than the callers do, so that they learn the reason.
+    /// Waits for another service's mark, a little less long than the callers do, so that they get the reason as an error.
     private mutating func wait(
         atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
         phase = .waiting
         guard let deadline = setting.deadline else { return .wait(from: revision, atMost: rest) }
         let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
-        // A process that has ended, or a request that was given up, brings nothing before its time is over.
+        // From a dead process or an abandoned request nothing can be expected before its time is over.
         let hope = reason == .busy ? nil : rest
         guard hope ?? .zero < left else { return end(.failed(.elsewhere(reason, retryAfter: hope))) }
         return .wait(from: revision, atMost: min(rest ?? left, left))
@@ -190,9 +190,9 @@ struct SharedFlight: Sendable, Hashable {
         var marked = record
         knowledge.refusedElsewhere = nil
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
-        // Taking a stray mark back restores the record before it, not the mark.
+        // Withdrawing a stray mark restores the record without that mark.
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
-        // Nor does it restore the mark of an earlier load that still runs: that load may end at any time, and spends nothing.
+        // Nor does it restore the mark of an earlier load that still runs, which may end at any time and spends nothing.
         if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
         let step = write(marked, over: revision, .mark(isTakenOver: isTakenOver), moment)
         if case .swap(let marked, _) = step {
@@ -227,7 +227,7 @@ struct SharedFlight: Sendable, Hashable {
         guard isFirst, isInGrace(since: began, at: moment), setting.deadline.map({ moment.now < $0 }) ?? true else {
             return false
         }
-        // The mark has a purpose even if nothing follows.
+        // Keep the mark: it protects the unanswered request even if the flight ends now.
         stray = nil
         return true
     }
@@ -240,15 +240,15 @@ struct SharedFlight: Sendable, Hashable {
         if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
         let isRefusal = failure.error.remedy == .signIn
         if failure.error.remedy != .retry { knowledge.refused = record.generation }
-        // A service without a grant to present was refused for its own reasons: another service may know how to sign in.
+        // Without a refresh token, the refusal concerns this service alone: another service may be able to sign in.
         let isOwn = isRefusal && record.token?.refreshToken == nil
-        // A refusal may be about this service's own client (RFC 6749 §5.2), so the first one keeps no other service from asking.
-        // A program that is restarted again and again is another service each time, so only a service whose client is the right
-        // one counts as the first.
+        // A refusal may be about this service's own client (RFC 6749 §5.2), so the first one doesn't keep other services from
+        // asking. A program that keeps restarting is a new service each time, so only a service whose client the server has
+        // accepted counts as the first.
         let isServed = knowledge.served == record.fence
         let refuser = record.trouble?.refuser ?? (isRefusal && isServed ? setting.owner : nil)
         let isForAll = isRefusal && (refuser.map { $0 != setting.owner } ?? false || record.trouble?.isRefused ?? false)
-        // Its failure doesn't lengthen the others' pauses either.
+        // A failure that concerns only this service doesn't lengthen the others' pauses either.
         let isOwnFault = failure.error.remedy != .retry && !isForAll
         let failures = min(record.trouble?.failures ?? 0, 1_000) + (isOwnFault ? 0 : 1)
         let pause =
@@ -293,13 +293,13 @@ struct SharedFlight: Sendable, Hashable {
         switch write.purpose {
         case .mark(let isTakenOver):
             if moment.isAbandoned { return end(.failed(.abandoned)) }
-            // The holder may have been unable to reach the store, and may now save the only living token over this mark.
+            // The holder may have been cut off from the store, and may now overwrite this mark with the only valid token.
             if isTakenOver {
                 phase = .waiting
                 return .wait(from: revision, atMost: lateSaveTime)
             }
-            // A service that was stopped meanwhile may have lost the mark to another, so it reads again. The clock decides:
-            // others respect the mark at least for its limit, of which the exchange needs the transport's part.
+            // A service that was suspended meanwhile may have lost the mark to another, so it reads again unless enough time is
+            // left: others respect the mark for its limit, of which the exchange needs the transport's part.
             guard moment.now - write.began < setting.policy.loadTimeout else {
                 phase = .reading
                 return .read
@@ -313,7 +313,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Handles a swap that failed or may have failed, given the record that is in the store.
+    /// Handles a swap that failed or may have failed, given the store's current record.
     private mutating func meets(_ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment) -> Step {
         if let sighting, sighting.record.write == write.record.write {
             return landed(write, at: sighting.revision, moment)
@@ -326,7 +326,7 @@ struct SharedFlight: Sendable, Hashable {
         case .token(let token, let began, let cause):
             let isMoved = sighting.map { $0.record.generation >= write.record.generation } ?? false
             if isMoved { return yield(token, to: sighting, at: moment) }
-            // At most marks and failures were added: the record still has the spent token, and this one is the only living one.
+            // At most marks and failures were added: the record still has the spent token, so ours is the only valid one.
             let next = Write(
                 record: write.record, revision: sighting?.revision, began: moment.now,
                 purpose: .token(token, began: began, cause),
@@ -344,7 +344,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Hands over this flight's token, because the record has moved on meanwhile and its token counts.
+    /// Hands over this flight's token for revocation, because the record was replaced meanwhile and its token counts.
     private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment) -> Step {
         let isSame = sighting?.record.token?.refreshToken == token.refreshToken
         let isTombstone = sighting?.record.isTombstone ?? true
@@ -355,7 +355,7 @@ struct SharedFlight: Sendable, Hashable {
             knowledge.session = nil
             return end(.signedOut(isOfSession: true), discarding: discarded)
         }
-        // The record's token may have expired or be marked: the next flight continues from there.
+        // The record's token may be expired or marked; the next flight continues from there.
         var moment = moment
         moment.isAbandoned = true
         if case .end(let ending) = judge(sighting, at: moment) { return end(ending.outcome, discarding: discarded) }
@@ -374,7 +374,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Saves the fleet's only living refresh token, however long that takes.
+    /// Retries saving the fleet's only valid refresh token, however long that takes.
     private mutating func again(_ write: Write, _ failure: Failure) -> Step {
         var write = write
         write.attempts += 1

@@ -13,21 +13,21 @@ extension SharedSession: GrantSession {
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
     @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
         let (ending, learnsLast) = await ending(of: plan)
-        // A save whose answer was lost may have reached the record before a sign-in or a sign-out.
+        // A save whose answer was lost may have succeeded before a sign-in or a sign-out replaced the record.
         let discarded = ending.discarded.flatMap { hasFound($0) ? nil : $0 }
         var end = SharedFlightEnd(ending.outcome.told, discarded: discarded, learns: learnsLast)
         guard let stray = ending.stray else { return end }
-        // Noted now, so that the service's next flight knows of it.
+        // Note it now, so that the service's next flight knows about it.
         note(stray)
         end.afterwards = { await self.takeBack(stray) }
         return end
     }
 
-    /// Performs the steps; returns what is left to learn once the service has ended its session.
+    /// Performs the steps; returns how the flight ended, and what to record once the service has ended its session.
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
-        // A sign-in or sign-out that hasn't reached the store is written first.
+        // Write a sign-in or sign-out that hasn't reached the store first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
@@ -39,7 +39,7 @@ extension SharedSession: GrantSession {
             isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
             keyThumbprint: plan.keyThumbprint, refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
-        // Until its sign-in or sign-out is written, nothing in the store counts.
+        // Until this service's sign-in or sign-out is written, the store's contents are outdated.
         var step = unsettled == nil ? flight.begin(at: moment) : .read
         var wokenAt: SharedRecord.Revision?
         while true {
@@ -55,7 +55,7 @@ extension SharedSession: GrantSession {
             now.isAbandoned = plan.isAbandoned()
             step = flight.next(event, at: now)
             if case .end(let ending) = step, case .signedOut = ending.outcome {
-                // If the service doesn't accept it, it is news to the next flight.
+                // Not learnt yet: if the service doesn't accept the sign-out, the next flight must find it again.
                 return (ending, { [knowledge = flight.knowledge] in self.learn(knowledge, since: beginning.fences) })
             }
             learn(flight.knowledge, since: beginning.fences)
@@ -78,7 +78,7 @@ extension SharedSession: GrantSession {
         case .wait(let revision, let rest):
             let now = moment.now
             let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
-            // From now on a task that was woken although nothing had changed reads once a second.
+            // After a wake-up without a change, read only once a second.
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
             } else {
@@ -108,7 +108,7 @@ extension SharedFlight.Ending.Outcome {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
         // The service was drained, so its current flight has not failed.
         case .failed(.abandoned): .gaveUp
-        // A salvaged grant is in the record already.
+        // A salvaged grant is already in the record.
         case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
         case .gaveUp: .gaveUp
         case .newGrant: .newGrant
@@ -128,7 +128,7 @@ extension SharedFlight.Failure {
     }
 }
 
-/// A mark whose load no longer sends anything: it is in the record, or its swap may still take effect.
+/// A mark whose load no longer sends anything; it is in the record, or its swap may still take effect.
 ///
 /// Others would respect it until the doubt has passed. So its service overwrites it when its flight has ended. If the mark's swap
 /// hasn't taken effect yet, overwriting changes the record's revision, and the swap can no longer succeed. A later flight's mark
@@ -161,7 +161,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark that has lost its purpose, whether or not the mark's own swap succeeds.
+    /// Overwrites a mark that has become useless, whether or not its own swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Connects a service to the grant that it shares: the store, and the sign-ins and sign-outs that haven't reached it.
+/// Connects a service to the grant that it shares: the store, and the sign-ins and sign-outs that haven't reached the store.
 ///
 /// For `reset` and `replace` it acts as any token store. Loads go through ``SharedFlight`` instead. Only this file writes its
 /// state.
@@ -30,7 +30,7 @@ final class SharedSession: Sendable {
         (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
     }
 
-    /// Returns the state with which a flight begins; a check leaves the user's retry to the load that follows.
+    /// Returns the state with which a flight begins; a check leaves the user's request to retry to the next load.
     func begin(isLook: Bool) -> State {
         state.withLock { state in
             defer { if !isLook { state.isRetry = false } }
@@ -54,16 +54,16 @@ final class SharedSession: Sendable {
     /// first.
     func noteRetry() { state.withLock { $0.isRetry = true } }
 
-    /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
+    /// When the service can be released without a loss; `nil` until the store has the last sign-in or sign-out.
     ///
-    /// While its mark is in the record, this service may continue at once. A new service would be another owner, and would have
-    /// to wait like the others.
+    /// While its mark is in the record, this service may load again at once; a new service would be another owner and would have
+    /// to wait.
     var idleFrom: Duration? { state.withLock { $0.idleFrom } }
 
     /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
 
-    /// Notes the mark of a record that was read, or that was or may have been written.
+    /// Notes the mark of a record that was read, or that was (or may have been) written.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
         let respect: State.Respect? = mark.map { mark in
@@ -95,7 +95,7 @@ final class SharedSession: Sendable {
                         state.displaced += displaced
                         (state.fence, state.overtaken) = (nil, overtaken)
                     } else {
-                        // The later fence has given up the token of this one.
+                        // The later fence has already given up this fence's token.
                         state.displaced += displaced.filter { $0.reason != .superseded }
                         state.fence?.followsSettled()
                     }
@@ -106,8 +106,8 @@ final class SharedSession: Sendable {
 
     /// Replaces the record by a token or a tombstone of a higher generation.
     ///
-    /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has overtaken the
-    ///   session that began here.
+    /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has replaced the session
+    ///   that began here.
     private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?
@@ -142,7 +142,7 @@ final class SharedSession: Sendable {
         throw StoreContention()
     }
 
-    /// Decides about a fence that meets this record; a sign-out that is news to the service ends its session.
+    /// Decides whether to write a fence over this record; a sign-out unknown to the service ends its session.
     private func verdict(of fence: inout SharedFence, on record: GrantRecord?) -> SharedFence.Verdict {
         let knowledge = state.withLock { $0.knowledge }
         func verdict() -> SharedFence.Verdict { fence.verdict(on: record, knowing: knowledge, wall: moment.wall) }
@@ -162,7 +162,7 @@ final class SharedSession: Sendable {
         }
     }
 
-    /// Whether a sign-in or a sign-out has found a flight's token in the record, and hands it over.
+    /// Whether a sign-in or a sign-out has found a flight's token in the record and hands it over itself.
     func hasFound(_ token: AccessToken) -> Bool { state.withLock { $0.found?.isSameGrant(as: token) ?? false } }
 
     func takeEnd() -> SessionEnd? { state.withLock { $0.takeEnd() } }
@@ -222,7 +222,7 @@ final class SharedSession: Sendable {
         let limit = max(deadline - clock.now(), .zero)
         do {
             let record = try await perform(until: deadline) { try await $0.changedRecord(from: revision, atMost: limit) }
-            // Reading it again reports what is wrong with an unreadable record.
+            // If the record is unreadable, reading it again reports the reason.
             guard let record, let sighting = try? await perform({ [self] _ in try await self.sighting(record, toReplace: false) })
             else { return .waited }
             noteMark(in: sighting.record)
@@ -300,23 +300,23 @@ extension SharedSession {
         var fences = 0
         /// The grants that fences displaced, until they are handed over.
         var displaced: [DiscardedGrant] = []
-        /// The last token that a sign-in or a sign-out has found in the record, and hands over.
+        /// The last token that a sign-in or a sign-out has found in the record and hands over.
         var found: AccessToken?
-        /// The session that another service has ended, as a sign-in here found out, until this service is notified.
+        /// The session that another service has ended, as found by a sign-in here, until this service is notified.
         var end: SessionEnd?
         /// The last sign-out in the record that came after this service's sign-in or sign-out and before its retry, until the
         /// service is notified.
         var overtaken: UInt64?
         /// The marks that are being taken back.
         var strays: [StrayMark] = []
-        /// When the store's unfinished operations began, including those that nothing waits for any longer.
+        /// When the store's unfinished operations began, including those that are no longer awaited.
         var unfinished: [Int: Duration] = [:]
         var operations = 0
         /// Whether the user has asked to try again.
         var isRetry = false
         var respect = Respect.unmarked
 
-        /// How long others respect this service's mark, as far as is known.
+        /// How long others respect this service's mark, as far as this service knows.
         enum Respect: Sendable, Equatable {
             case unmarked
             case until(Duration)
@@ -344,13 +344,13 @@ extension SharedSession {
         /// Notes that the last fence, or an earlier one, may not have been written over this record.
         mutating func noteAttempt(of last: SharedFence, over record: GrantRecord?) {
             fence?.heed(last)
-            // The token is handed out anyway, so a later sign-out ends a session.
+            // The token is handed out anyway, so there is a session that a later sign-out ends.
             guard last.token != nil else { return }
             knowledge.signedOut = max(knowledge.signedOut ?? 0, record?.signedOut ?? 0)
             knowledge.meet(record)
         }
 
-        /// Notes that the fence is in the record, or that the record's has overtaken it: then returns the record's last sign-out.
+        /// Notes that the fence is in the record; if another's fence has replaced it, returns the record's last sign-out.
         mutating func settle(_ fence: SharedFence, by record: GrantRecord?) -> UInt64? {
             if let record, record.fence == fence.id {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))
@@ -358,15 +358,15 @@ extension SharedSession {
             }
             // The record's session belongs to another service.
             (knowledge.session, knowledge.unmarked) = (nil, nil)
-            // The flight that reads a later sign-out than this one ends the session.
+            // A flight that reads a later sign-out than this one ends the session.
             return fence.token == nil && knowledge.hasNews(record) ? nil : record?.signedOut ?? 0
         }
 
-        /// Returns, once, which session is over; the service ends it now.
+        /// Returns, once, which session another service has ended; the service now ends it here.
         mutating func takeEnd() -> SessionEnd? {
             defer { (end, overtaken) = (nil, nil) }
             guard let overtaken else { return end }
-            // The flights' knowledge was about that session.
+            // What running flights have learnt is about that session.
             fences += 1
             knowledge.overtaken(signedOut: overtaken)
             return .overtaken

@@ -13,11 +13,11 @@ public import Foundation
 /// its record. A store that can't promise that, because it reads from a replica or loses acknowledged writes in a failover, can't
 /// be shared without losing sessions.
 ///
-/// Operations may be called concurrently. A service gives each of them 5 s.
+/// Operations may be called concurrently. A service waits 5 s for each of them.
 public protocol SharedTokenStore: Sendable {
     /// Returns the current record.
     ///
-    /// The read must be linearizable: it sees every swap that ended before it began, wherever that was called.
+    /// The read must be linearizable: it sees every swap, from anywhere, that ended before the read began.
     ///
     /// - Returns: `nil` only if there is no record. A store that can't tell (locked, unreachable) throws. A store that notices
     ///   that the record is damaged returns it with ``SharedRecord/damage``, so that a user can sign in again.
@@ -41,8 +41,8 @@ public protocol SharedTokenStore: Sendable {
     /// - Parameters:
     ///   - revision: The revision of the record that the caller knows; `nil` if it knows that there is none.
     ///   - limit: How long to wait at most.
-    /// - Returns: A record that a linearizable read has brought during the wait, so that the service need not read again; `nil`
-    ///   if there is none, or the store can't tell: then the service reads.
+    /// - Returns: A record from a linearizable read during the wait, so that the service need not read again; `nil` if there is
+    ///   none, or the store can't tell: then the service reads.
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord?
 
     /// The name of this process in marks, if ``isRunning(_:)`` can tell whether it is running; `nil` if it can't.
@@ -69,13 +69,13 @@ extension SharedTokenStore {
         let end = ContinuousClock.now.advanced(by: limit)
         var pause = Duration.milliseconds(10)
         while ContinuousClock.now < end {
-            // Lengthened by up to a quarter, so that waiting processes don't all read at once.
+            // Lengthen the pause by up to a quarter, so that waiting processes don't all read at once.
             try await Task.sleep(for: min(pause * Double.random(in: 1...1.25), ContinuousClock.now.duration(to: end)))
             do {
                 let record = try await load()
                 if record?.revision != revision { return record }
             } catch {
-                // A store that fails once may recover by the next time.
+                // A store that failed once may have recovered by the next read.
                 try Task.checkCancellation()
             }
             pause = min(pause * 2, .seconds(1))
@@ -94,7 +94,7 @@ extension SharedTokenStore {
 
 /// The record of a shared grant, as a store returned it.
 public struct SharedRecord: Sendable, Equatable {
-    /// Names one version of the record; no two versions have the same name, and names are only compared for equality.
+    /// Names one version of the record; no two versions have the same name, and services only compare names for equality.
     public struct Revision: Sendable, Hashable {
         /// The store's own name for the version: a number, an ETag, a version of a row.
         public var text: String
@@ -121,14 +121,14 @@ public struct SharedRecord: Sendable, Equatable {
     public var revision: Revision
     /// How long ago this version was written, at least; `nil` if the store can't tell.
     ///
-    /// A service waits for a process that has ended in the middle of a load. With an age, that wait counts from the load. Without
-    /// one, it counts from when the service first saw the record, so a program that ends sooner never gets to its end. Take the
-    /// age from one clock for all who share the record, such as the database's, and not from hosts that may disagree.
+    /// After a process has died in the middle of a load, a service waits. With an age, the wait counts from that load. Without
+    /// one, it counts from when the service first saw the record, so a short-lived program never reaches its end. Take the age
+    /// from one clock for all processes that share the record, such as the database's, and not from hosts that may disagree.
     public var age: Duration?
     /// Why the bytes are not what a service wrote; `nil` if the store knows of no damage.
     ///
-    /// Services throw this error and leave the record as it is, until a user signs in or out: that replaces the record at this
-    /// revision.
+    /// Services throw this error and leave the record as it is, until a user signs in or out: the sign-in or sign-out replaces
+    /// the record at this revision.
     public var damage: (any Error)?
 
     /// Creates a record.
@@ -158,7 +158,7 @@ public struct SharedRecord: Sendable, Equatable {
 public protocol SharedTokenStores<Key>: StoredKeys {
     /// Returns the store of a key; different keys have different records.
     ///
-    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make
+    /// Called whenever a service is created, on any thread. Calls may run at the same time, even for the same key. Only create
     /// the store here: don't read or write anything.
     ///
     /// - Parameter key: The key.

@@ -22,16 +22,17 @@ public struct TokenSharing: Sendable {
 
         let kind: Kind
 
-        /// Twice the longest time that the mark allows its exchange.
+        /// Twice the longest exchange that the mark allows.
         public static let standard = Doubt(kind: .standard)
 
         /// A mark is respected until its holder removes it, or is known to have died, or a user signs in.
         public static let never = Doubt(kind: .never)
 
-        /// The given time, but at least the longest time that the mark allows its exchange.
+        /// The given time, but no less than the longest exchange that the mark allows.
         public static func after(_ duration: Duration) -> Doubt { Doubt(kind: .after(duration)) }
 
-        /// How long to wait for a mark's holder, from its writing or from when it was first seen; `nil`: without end.
+        /// Returns how long to wait for a mark's holder, counted from when the mark was written or first seen; `nil`: without a
+        /// limit.
         func patience(with mark: GrantRecord.Mark) -> Duration? {
             switch kind {
             case .standard: mark.limit * 2
@@ -53,7 +54,7 @@ public struct TokenSharing: Sendable {
     /// - Parameters:
     ///   - transportLimit: How long a load may still be under way after `RefreshPolicy(loadTimeout:)`; 30 s.
     ///
-    ///     That limit doesn't end a load that must not be repeated. Give the transport a limit of its own, no longer than the sum
+    ///     That limit doesn't end a load that must not be repeated. Give the transport its own limit, no longer than the sum
     ///     of both.
     ///   - doubt: How long a silent process's mark is respected.
     ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not
@@ -66,13 +67,13 @@ public struct TokenSharing: Sendable {
     ///   - checkEvery: How often callers check whether another service has signed out or brought a later token; `nil`: only when
     ///     they need a token.
     ///
-    ///     Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it
-    ///     may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
-    ///     interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
-    ///     sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
-    ///     (`TokenEvent.Name.restored`). A read that fails changes nothing, and the next one comes an interval later.
+    ///     Without it a service reads the record when it has no good token, and in the soft window before its token expires. So
+    /// it may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
+    /// interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
+    /// sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
+    /// (`TokenEvent.Name.restored`). A failed read changes nothing; the next read follows an interval later.
     ///
-    ///     Without callers a service reads nothing, since it has no timer. Intervals below one second become one second.
+    ///     Without callers a service reads nothing, since it has no timer. Intervals below one second are treated as one second.
     ///   - seal: Encrypts a record before it is written; `nil`: the store gets the plain record.
     ///   - open: Decrypts what `seal` encrypted; an error is treated as one of the store's, and the record is left as it is.
     public init(
@@ -86,7 +87,7 @@ public struct TokenSharing: Sendable {
         self.transportLimit = max(transportLimit, .zero)
         self.doubt = doubt
         self.serverGrace = serverGrace.map { max($0, .zero) }
-        // At least the pause between store checks, and so that no sum overflows.
+        // At least the pause between store checks, and small enough that no sum overflows.
         self.checkEvery = checkEvery.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
         self.seal = seal
         self.open = open
@@ -145,10 +146,10 @@ extension TokenService {
 extension TokenServices {
     /// Creates the services' table for keys whose grants other processes use, too, without any service.
     ///
-    /// Each key has a record of its own, and so a grant of its own. Everything that is true of one service over a shared store
+    /// Each key has its own record, and so its own grant. Everything that is true of one service over a shared store
     /// (`TokenService.init(policy:sharedStore:sharing:environment:onDiscard:loader:)`) is true of each key. A service is not
-    /// released while its record has yet to learn of a sign-in or a sign-out, nor while others respect its mark there.
-    /// `reset(where:)` writes a sign-out into the record of each matching key, even if another process has made the record.
+    /// released before its record has the last sign-in or sign-out, nor while others respect its mark there. `reset(where:)`
+    /// writes a sign-out into the record of each matching key, even if another process wrote the record.
     ///
     /// - Parameters:
     ///   - limit: How many idle services are kept, at least 0.
@@ -158,7 +159,7 @@ extension TokenServices {
     ///     encrypted; for all keys.
     ///   - environment: Clocks, jitter and executors of all services; tests replace them.
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server.
-    ///   - loader: Makes a key's loader. Called whenever a key's service is made, on the caller's thread, outside all locks.
+    ///   - loader: Creates a key's loader. Called whenever a key's service is created, on the caller's thread, outside all locks.
     ///     Calls may run at the same time for several keys, or twice for one; then one of the two loaders is not used. It must
     ///     not take long.
     public convenience init(

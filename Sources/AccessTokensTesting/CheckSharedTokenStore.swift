@@ -26,7 +26,7 @@ import Foundation
 /// - Parameters:
 ///   - stores: Stores of one record, as different processes or hosts would have them; at least one. The callers take turns with
 ///     them.
-///   - callers: How many load and swap at once.
+///   - callers: How many callers load and swap at once.
 ///   - rounds: How often each of them does so.
 /// - Returns: How many loads returned, and how many swaps replaced the record or conflicted with another one; and how many
 ///   operations threw.

@@ -63,7 +63,7 @@ public final class ManualClock: Clock, Sendable {
     /// Moves the time forward by a duration and resumes the sleepers whose deadlines have passed.
     ///
     /// They are resumed in the order of their deadlines; sleepers with the same deadline in the order in which they went to
-    /// sleep. The time has moved before the first is resumed: as after a machine's sleep, each finds the clock at the end of the
+    /// sleep. The time has moved before the first is resumed: as after a computer's sleep, each finds the clock at the end of the
     /// jump, not at its own deadline. Concurrent advances each resume their own sleepers.
     ///
     /// - Parameter duration: How much time passes; nothing happens if it is negative.

@@ -6,7 +6,7 @@ package final class Meanwhile: Sendable {
 
     package init() {}
 
-    /// Performs `body` just before a reading of the clock, counted from now; 1 is the next reading.
+    /// Performs `body` just before the given reading of the clock; 1 is the next reading.
     package func atReading(_ number: Int, perform body: @escaping @Sendable () -> Void) {
         next.withLock { $0 = (number, body) }
     }

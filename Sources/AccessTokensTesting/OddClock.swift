@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// A manual clock with a fault, or with a spy in its reading.
+/// A manual clock with a fault, or with an action when it is read.
 package struct OddClock: Clock {
     package enum Fault: Sendable {
         case wakesEarly(by: Duration)

@@ -3,9 +3,9 @@ import TokenServiceConcurrency
 
 /// A failed load with a remedy of the test's choice, and the time that the server asked to wait.
 ///
-/// `ScriptedFailure()` passes with time: the network, a busy server. After `ScriptedFailure(.signIn)`, a refused grant, only a new
-/// sign-in helps; after `ScriptedFailure(.clientRegistration)`, refused client credentials, only a change of the client's
-/// registration.
+/// `ScriptedFailure()` is transient, such as a network failure or a busy server. After `ScriptedFailure(.signIn)`, a refused
+/// grant, only a new sign-in helps; after `ScriptedFailure(.clientRegistration)`, refused client credentials, only a change of
+/// the client's registration.
 public struct ScriptedFailure: TokenLoadFailure, Hashable {
     package static let transient = ScriptedFailure()
     package static let grantRefused = ScriptedFailure(.signIn)
@@ -27,8 +27,8 @@ public struct ScriptedFailure: TokenLoadFailure, Hashable {
     /// - Parameters:
     ///   - remedy: How to recover from the failure.
     ///   - retryAfter: How long the server asked to wait before the next attempt; `nil` if it didn't.
-    ///   - message: A text by which the test, and a log, recognises the failure; `nil`: `temporarily unavailable`,
-    ///     `invalid_grant` or `invalid_client`, as the remedy has it, and `scripted failure` with another remedy.
+    ///   - message: A text by which tests and logs recognise the failure; `nil`: `temporarily unavailable`, `invalid_grant` or
+    ///     `invalid_client`, depending on the remedy, or `scripted failure` for any other remedy.
     public init(_ remedy: TokenServiceError.Remedy = .retry, retryAfter: Duration? = nil, message: String? = nil) {
         self.remedy = remedy
         self.retryAfter = retryAfter

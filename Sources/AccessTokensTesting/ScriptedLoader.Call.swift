@@ -3,13 +3,13 @@ import AccessTokensDispatch
 import TokenServiceConcurrency
 
 extension ScriptedLoader {
-    /// One load, seen from the server's side.
+    /// One load, as the server sees it.
     ///
     /// All methods may be called concurrently, from any thread. They return before the service shows their effects.
     public final class Call: Sendable {
         /// The recipient of the answers.
         enum Reply: Sendable {
-            /// There is none: the load has not begun to wait, has its answer, or was released.
+            /// No reply is possible: the load isn't waiting yet, has its answer, or was released.
             case never
             /// An async load: it gets the first answer, then the reply becomes `never`.
             case once(SingleResult<AccessToken>)
@@ -27,7 +27,7 @@ extension ScriptedLoader {
         private let state = Lock(State())
         private weak let loader: ScriptedLoader?
 
-        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which isn't given one.
+        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which has none.
         public let previous: AccessToken?
 
         init(replacing previous: AccessToken?, of loader: ScriptedLoader) {
@@ -38,7 +38,7 @@ extension ScriptedLoader {
         /// Answers with a token.
         ///
         /// An async load ends with its first answer and ignores the others. A handler is called with each answer, on the calling
-        /// thread: answering twice is what a badly behaved callback loader does.
+        /// thread: a badly behaved callback loader answers twice.
         public func succeed(with token: AccessToken) { answer(.success(token)) }
 
         /// Answers with an error, for example a ``ScriptedFailure``; otherwise like ``succeed(with:)``.
@@ -57,7 +57,7 @@ extension ScriptedLoader {
             if case .always = dropped { loader?.close(self) }
         }
 
-        /// Whether the load's task was cancelled, before or after the answer arrived; never true for a callback load.
+        /// Whether the load's task was cancelled, before or after its answer; never true for a callback load.
         public var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
         /// Waits until the load's task is cancelled; returns at once if it is already.

@@ -53,7 +53,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     ///
     /// If several tasks wait, the first one gets the next call. Each call is returned once.
     ///
-    /// - Throws: `CancellationError`, at once, when the waiting task is or was cancelled; this loses no call.
+    /// - Throws: `CancellationError`, at once, when the waiting task is or was cancelled; no call is lost.
     public func nextCall() async throws -> Call {
         try await state.wait(in: \.waiters, as: ()) { $0.calls.isEmpty ? .wait() : .pass($0.calls.removeFirst()) }
     }
@@ -64,7 +64,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
         return try await withTaskCancellationHandler {
             try await call.watchingPriority {
                 begin(call, answering: .once(answer))
-                // The task was cancelled before it could be answered, so `onCancel` had nothing to end.
+                // The task was cancelled before it could be answered, so `onCancel` found no call to end.
                 if endsWhenCancelled, Task.isCancelled { call.fail(with: CancellationError()) }
                 return try await answer.value()
             }
@@ -96,7 +96,7 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
 
     /// Forgets a call that has its answer.
     func close(_ call: Call) {
-        // The handler may be released with the call: after the lock, since releasing it runs foreign code.
+        // Release the call after unlocking: its handler may go with it, which runs foreign code.
         _ = state.withLock { $0.unanswered.removeValue(forKey: ObjectIdentifier(call)) }
     }
 }

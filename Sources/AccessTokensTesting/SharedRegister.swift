@@ -1,6 +1,6 @@
 import Interleavings
 
-/// The allowed answers of a shared store: a register whose content is replaced only by a caller that knows it.
+/// The allowed answers of a shared store: a register whose content is replaced only by a caller that knows the current content.
 ///
 /// Contents stand for revisions: the trial writes no content twice, and compares contents and revisions itself.
 struct SharedRegister: SequentialSpecification {

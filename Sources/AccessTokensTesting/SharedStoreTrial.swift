@@ -23,7 +23,7 @@ package final class SharedStoreTrial: Sendable {
     /// Distinguishes the contents of this trial from those of earlier ones.
     private let name = String(UInt32.random(in: .min ... .max), radix: 36)
 
-    /// How much was done so far.
+    /// The operations performed so far.
     package var report: SharedStoreReport { seen.withLock { $0.report } }
 
     /// Begins a trial with stores of one record.
@@ -46,7 +46,7 @@ package final class SharedStoreTrial: Sendable {
     @concurrent package func runOneAtATime() async throws {
         let before = try await stores[0].load()
         var current = before
-        // More than one packet holds; every byte; and last a short text, with which the history begins.
+        // Contents larger than a packet, contents with every byte, and last the short text with which the history begins.
         for content in [Data(repeating: 7, count: 100_000) + text(0), Data((0...255).map { UInt8($0) }) + text(1), text(2)] {
             guard case .done(let revision) = try await stores[0].swap(content, ifAt: current?.revision) else {
                 throw SharedStoreViolation(text: "A swap at the current revision didn't replace the record.")
@@ -60,16 +60,16 @@ package final class SharedStoreTrial: Sendable {
                     let outcome = try await store.swap(text(3), ifAt: revision)
                     try require(outcome == .conflict(current), "A swap at a stale revision must report a conflict, but didn't.")
                 }
-                // The revision is not the current one: this returns at once or after a poll.
+                // The revision is outdated, so this returns at once or after a poll.
                 let found = try await store.changedRecord(from: stale, atMost: .seconds(5))
-                try require(found == nil || found == current, "A wait for a change returned another record than the current one.")
+                try require(found == nil || found == current, "A wait for a change returned a record that isn't the current one.")
                 await endWait(at: revision, in: store)
             }
         }
         try require(try await stores[0].load() == current, "A swap that reported a conflict changed the record.")
     }
 
-    /// Waits for a change that doesn't come; cancels the wait at its limit, as a service does.
+    /// Waits for a change that never happens; cancels the wait at its limit, as a service does.
     private func endWait(at revision: SharedRecord.Revision, in store: any SharedTokenStore) async {
         let limit = Duration.milliseconds(10)
         let wait = Task { _ = try? await store.changedRecord(from: revision, atMost: limit) }
@@ -114,7 +114,7 @@ package final class SharedStoreTrial: Sendable {
     private func play(_ caller: Int, _ round: Int, _ history: History<SharedRegister>) async throws {
         let store = stores[caller % stores.count]
         var outcome = try await load("\(caller)", store, history)
-        // After a conflict, the returned record is enough to try again.
+        // After a conflict, the returned record is enough for another attempt.
         for attempt in 1...2 {
             guard case .record(let record) = outcome else { return }
             let content = "\(name)-\(caller)-\(round)-\(attempt)"

@@ -3,7 +3,7 @@ public import AccessTokensDispatch
 import TokenServiceConcurrency
 
 extension SimulatedAuthorizationServer {
-    /// The client's side, for async and callback services alike; repeatable unless the server rotates refresh tokens.
+    /// A loader for this server, for async and callback services alike; repeatable unless the server rotates refresh tokens.
     ///
     /// A callback load is always one of client credentials, since it presents no token. Without latency its handler is called
     /// before `load(then:)` returns. Otherwise a separate task waits for the answer and ends with it; nothing cancels the task, and

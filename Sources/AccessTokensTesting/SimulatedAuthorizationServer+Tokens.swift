@@ -1,7 +1,7 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-/// How a session begins, which tokens are accepted, and how many there were.
+/// Beginning sessions, checking tokens, and counting them.
 extension SimulatedAuthorizationServer {
     /// Begins a session, as a user's sign-in does, and returns its first token, with a refresh token.
     ///
@@ -38,7 +38,7 @@ extension SimulatedAuthorizationServer {
     /// The number of access tokens issued for a refresh token.
     public var refreshes: Int { state.withLock { $0.ledger.refreshes } }
 
-    /// The number of tokens that a later one of the same session revoked before the end of their lifetime.
+    /// The number of tokens revoked by a later one of the same session before they expired.
     ///
     /// If it is higher than the number of refreshes ahead of time, a client has loaded twice.
     public var tokensRevokedWhileValid: Int { state.withLock { $0.ledger.tokensRevokedWhileValid } }

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Troubles that the test can cause while the server runs; each takes effect with the next load to begin.
+/// Troubles that the test can cause while the server runs; each takes effect with the next load that begins.
 extension SimulatedAuthorizationServer {
     /// How long an answer takes, including a failure; loads under way keep theirs.
     package var latency: Duration {

@@ -1,15 +1,16 @@
 import AccessTokens
 import TokenServiceConcurrency
 
-/// An authorization server in memory, together with a resource server; it issues, rotates, revokes, fails and is slow.
+/// An authorization server in memory, together with a resource server; it issues, rotates and revokes tokens, and can fail or be
+/// slow.
 ///
 /// A load that presents a refresh token continues that token's session. Any other is a client-credentials load; all of those
 /// share one session, the client's own. Tokens are named `access-1`, `refresh-1` and so on, in order of issue.
 ///
-/// **An exchange is decided when its load begins**: from then on the new token is valid and the one that it replaces is not. The
-/// answer arrives after the server's latency. So an answer can be out of date when it arrives: revoked, replaced by a later load whose
-/// answer came sooner, or expired. These are the races that a client has to survive. A load that is cancelled meanwhile throws
-/// `CancellationError`, although the server has issued its token.
+/// **An exchange is decided when its load begins**: from then on the new token is valid and the one that it replaces is invalid.
+/// The answer arrives after the server's latency. So an answer can be out of date when it arrives: revoked, replaced by a later
+/// load whose answer came sooner, or expired. These are the races that a client has to survive. A load that is cancelled
+/// meanwhile throws `CancellationError`, although the server has issued its token.
 ///
 /// All methods may be called concurrently, from any thread; each decision is one step. Driven by a ``ManualClock``, the server
 /// does nothing by itself. It remembers every token that it has issued, as long as it lives.
@@ -36,13 +37,13 @@ public final class SimulatedAuthorizationServer: Sendable {
     /// Creates a server that has issued nothing.
     ///
     /// - Parameters:
-    ///   - clock: The clock by which tokens expire and answers travel.
+    ///   - clock: The clock that measures lifetimes and latency.
     ///   - tokenLifetime: How long a token is valid, from the beginning of its load; `nil`: until revoked.
     ///   - latency: How long an answer takes, including a failure.
     ///   - keepsOneTokenValid: Whether issuing a token revokes the earlier one of the same session.
     ///   - rotatesRefreshTokens: Whether a refresh token is good for one refresh; presented again, it ends its session.
     ///     Source: RFC 9700 §4.14.2.
-    ///   - executor: Where late answers of a callback load arrive; `nil`: on the default pool.
+    ///   - executor: Where delayed answers of a callback load arrive; `nil`: on the default pool.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         tokenLifetime: Duration? = .seconds(3600),

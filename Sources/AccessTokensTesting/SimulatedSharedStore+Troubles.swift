@@ -33,9 +33,9 @@ extension SimulatedSharedStore {
         state.withLock { $0.plan(.lostAnswer, of: .swap, count) }
     }
 
-    /// Makes the next swaps meet another revision, as if another service had written the same record once more just before.
+    /// Makes the next swaps meet another revision, as if another service had just written the same record again.
     ///
-    /// Without a record there is nothing to conflict with; this then waits for the first swap that finds one.
+    /// Without a record there is no conflict; the trouble then waits for the first swap that finds one.
     ///
     /// - Parameter count: How many swaps.
     package func conflictNext(_ count: Int = 1) {

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A shared store in memory that loses answers, goes down and is slow when the test says so.
+/// A shared store in memory that a test can make slow, unreachable or lose answers.
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
@@ -18,8 +18,8 @@ public import Foundation
 /// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it reads again, and finds its own write
 /// ```
 ///
-/// **An operation takes effect in the middle of its latency**: for half of the latency the request travels, for the other
-/// half the answer. So with a latency of more than 5 s a service gives up, and its swap takes effect anyway.
+/// **An operation takes effect in the middle of its latency**: after the first half, the request arrives; after the second half,
+/// the answer. So with a latency of more than 5 s a service gives up, and its swap takes effect anyway.
 ///
 /// The store measures its latency with its clock and does nothing by itself, so it works with a ``ManualClock`` and in an
 /// exploration. In an exploration, each operation has a marked stop before it takes effect. All methods may be called

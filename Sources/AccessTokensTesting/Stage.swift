@@ -65,7 +65,7 @@ extension Stage {
     /// The priorities of the jobs that could run now.
     package var priorities: [TaskPriority] { jobs.withLock { $0.map { TaskPriority(rawValue: $0.priority.rawValue) } } }
 
-    /// Runs the most urgent job, as a pool does that has no time for other jobs.
+    /// Runs only the most urgent job, like a pool that has no time for others.
     package func runMostUrgent() {
         let job = jobs.withLock { jobs in
             jobs.indices.max { jobs[$0].priority < jobs[$1].priority }.map { jobs.remove(at: $0) }

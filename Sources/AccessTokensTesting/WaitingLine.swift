@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// Tasks that wait to be resumed, in the order of their arrival; a value inside a lock.
 ///
-/// Each task leaves once: the code that takes a waiter out of the line, under the lock, resumes it after the lock.
+/// Each task leaves once: the code that takes a waiter out of the line, under the lock, resumes it after unlocking.
 struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
     struct Waiter: Sendable {
         let id: Int
@@ -39,9 +39,9 @@ struct WaitingLine<Tag: Sendable, Success: Sendable>: Sendable {
 
 /// The result of a task's arrival in a line.
 enum Entry<Success: Sendable>: Sendable {
-    /// The task doesn't wait, since the result is there.
+    /// The task doesn't wait, since there already is a result.
     case pass(Success)
-    /// The task waits; tasks that waited for it to do so are resumed.
+    /// The task waits; tasks that were waiting for it to wait are resumed.
     case wait(resuming: [SingleResult<Void>] = [])
 }
 

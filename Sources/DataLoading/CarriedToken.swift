@@ -8,10 +8,10 @@ struct CarriedToken: Sendable {
     var maker: (any TokenProof)?
     var proof: RequestProof?
 
-    /// The secrets of the earlier request that was refused for its nonce.
+    /// The secrets of the earlier request that was refused because of its nonce.
     var earlier: [String] = []
 
-    /// The secrets, which must appear in no text.
+    /// The secrets, which no text may show.
     var secrets: [String] { earlier + [token.value] + (proof?.secrets ?? []) }
 
     /// Source: RFC 6750 §2.1; RFC 9449 §7.1.
@@ -34,7 +34,7 @@ struct ProofAnswer {
     private let proof: RequestProof
     private let nonce: Result<String?, any Error>
 
-    /// Remembers the response's nonce; `nil` if the request had no proof.
+    /// Remembers the response's nonce; fails with `nil` if the request had no proof.
     init?(_ response: Response, to carried: CarriedToken?, from url: URL) {
         guard let carried, let maker = carried.maker, let proof = carried.proof else { return nil }
         self.response = response
@@ -46,7 +46,7 @@ struct ProofAnswer {
 
     /// Whether the server has refused the request only because of its proof's nonce.
     ///
-    /// Some servers do with status 400. Source: RFC 9449 §9.
+    /// Some servers do so with status 400. Source: RFC 9449 §9.
     var demandsNonce: Bool {
         (response.status == 401 || response.status == 400) && response.challenge(for: carried.token)?["error"] == "use_dpop_nonce"
     }
@@ -54,7 +54,7 @@ struct ProofAnswer {
     /// Returns the nonce with which to send the request once more.
     ///
     /// - Parameters:
-    ///   - isRepeated: Whether it was sent with such a nonce already.
+    ///   - isRepeated: Whether the request was already sent with such a nonce.
     ///   - canRepeat: Whether its body can be sent again.
     /// - Throws: ``DataLoadingError``.
     func nonce(isRepeated: Bool, canRepeat: Bool) throws(DataLoadingError) -> String {

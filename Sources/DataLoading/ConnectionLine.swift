@@ -3,7 +3,7 @@ import AccessTokensHTTP
 
 /// Limits the number of messages to one origin that have connections of their own at a time; the others wait in line.
 ///
-/// Each of these connections is in a session of its own, so no session can enforce the limit.
+/// Each of these connections is in its own session, so no session can enforce the limit.
 final class ConnectionLine: Sendable {
     /// One of the connections that an origin may have; releasing it returns the connection.
     final class Place: Sendable {
@@ -41,7 +41,7 @@ final class ConnectionLine: Sendable {
         self.limit = max(limit, 1)
     }
 
-    /// Calls `start` with a place, now or when its turn comes; returns the number with which to leave the line.
+    /// Calls `start` with a place, now or when its turn comes; returns the number to pass to ``leave(_:for:)``.
     func enter(for origin: Origin, _ start: @escaping Start) -> Int {
         let (number, isFree) = state.withLock { state in
             state.lastNumber += 1
@@ -58,9 +58,9 @@ final class ConnectionLine: Sendable {
         return number
     }
 
-    /// Leaves the line, if the message has not got a place yet.
+    /// Leaves the line, if the message has no place yet.
     func leave(_ number: Int, for origin: Origin) {
-        // Released after the lock: the closure may be the last owner of foreign objects.
+        // Release the closure after unlocking: that may run foreign code.
         _ = state.withLock { state -> Start? in
             guard let index = state.lines[origin]?.waiting.firstIndex(where: { $0.number == number }) else { return nil }
             return state.lines[origin]?.waiting.remove(at: index).start

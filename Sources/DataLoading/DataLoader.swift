@@ -33,7 +33,7 @@ public final class DataLoader: Sendable {
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses the token with a 401, it is
     /// invalidated, and the request is sent once more with a new one. However many requests are refused at the same time, there
     /// is one load. A request belongs to the session in which this was called: after a sign-out it gets no token of the next
-    /// user, but ends with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing
+    /// user, but fails with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing
     /// else is repeated, except by `URLSession` itself: if a reused connection ends without a response, it may send a `GET` or
     /// `HEAD` again on the next one.
     ///
@@ -70,7 +70,7 @@ public final class DataLoader: Sendable {
     /// Performs a request and calls the handler with the outcome, once, on the loader's queue.
     ///
     /// After the request is cancelled, alone, with all others, or by the loader's release, the handler is never called, and its
-    /// captures are released. See ``StatefulRequest/cancel()`` for the one gap. Otherwise like ``perform(_:)``.
+    /// captures are released. See ``StatefulRequest/cancel()`` for the one exception. Otherwise like ``perform(_:)``.
     ///
     /// - Returns: The running request, to watch or to cancel; it continues if you don't keep it.
     @discardableResult
@@ -95,9 +95,9 @@ public final class DataLoader: Sendable {
     private func start(_ request: Request, then handler: StatefulRequest.Handler?) -> StatefulRequest {
         let stateful = request.makeStateful(then: handler)
         let number = running.add(stateful)
-        // Here and not in the task, which may begin after a sign-out and would then get the next user's token.
+        // Start the call here, not in the task: the task may begin after a sign-out, and would then get the next user's token.
         let call = Result { () throws(DataLoadingError) in try runner.call(request) }
-        // Neither closure may retain the loader, or releasing it would cancel nothing.
+        // Neither closure may retain the loader; otherwise releasing it wouldn't cancel the request.
         stateful.start(on: queue) { [runner] report in
             try await runner.response(to: call.get(), reporting: report)
         } then: { [running] in
@@ -109,7 +109,7 @@ public final class DataLoader: Sendable {
 
 /// The description leaves out the session, which holds the requests in flight with their tokens.
 ///
-/// On Linux reflecting a `URLSession` in flight also ends the process.
+/// On Linux reflecting a `URLSession` with running tasks also crashes the process.
 extension DataLoader: Redacted {
     /// How many requests are running.
     package var text: String { "DataLoader(\(running.count) under way)" }
@@ -126,7 +126,7 @@ final class RunningRequests: Sendable {
 
     var count: Int { requests.withLock { $0.running.count } }
 
-    /// Adds a request, and returns the number with which to remove it.
+    /// Adds a request, and returns the number for removing it.
     func add(_ request: StatefulRequest) -> Int {
         requests.withLock { requests in
             requests.lastNumber += 1
@@ -136,7 +136,7 @@ final class RunningRequests: Sendable {
     }
 
     func remove(_ number: Int) {
-        // The request may be released with its entry: after the lock, since releasing it runs foreign code.
+        // Release the entry after unlocking: the request may go with it, which runs foreign code.
         _ = requests.withLock { $0.running.removeValue(forKey: number) }
     }
 

@@ -7,17 +7,17 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// Makes loaders that share their dependencies but no state.
+/// Creates loaders that share their dependencies but no state.
 ///
 /// ```swift
 /// let factory = DataLoaderFactory(session: .shared, tokens: try OriginTokens(tokens, for: [apiURL]))
 /// let screen = MovieScreen(loader: factory.makeLoader(queue: .main))
 /// ```
 ///
-/// Pass the factory from screen to screen, and let each make its own loader. It is a value: copies share the same session.
+/// Pass the factory from screen to screen, and let each create its own loader. It is a value: copies share the same session.
 ///
-/// On Linux some responses end the process inside Foundation (Swift 6.3): a connection closed between two lines of the header, a
-/// chunked response with a trailer, a redirect to `//[::1]/` or to a host with percent-encoded characters, a `Content-Length`
+/// On Linux some responses crash the process inside Foundation (Swift 6.3): a connection closed between two lines of the header,
+/// a chunked response with a trailer, a redirect to `//[::1]/` or to a host with percent-encoded characters, a `Content-Length`
 /// near 2⁶³. Three things block all sessions of the process: a response with tens of thousands of header lines, for seconds; a
 /// request that is given up while its host's name is looked up, until the lookup has ended; and the long body of a redirect,
 /// while the server sends it. Send requests to servers that may do that with an HTTP client of your own, which gets its tokens
@@ -29,7 +29,7 @@ public struct DataLoaderFactory: Sendable {
     ///
     /// - Parameters:
     ///   - session: The model for the loaders' session. That session gets this one's configuration (time limits, connections,
-    ///     headers) and, on Apple platforms, asks its delegate which servers to trust. The session itself is neither used nor
+    ///     headers) and, on Apple platforms, asks its delegate which servers to trust. The given session is neither used nor
     ///     changed. Its cookies are not copied, nor are the headers `Authorization`, `Proxy-Authorization` and `Cookie` of its
     ///     `httpAdditionalHeaders`, which would go to every server: use `tokens`, or the request, for what authenticates a
     ///     request.
@@ -45,9 +45,9 @@ public struct DataLoaderFactory: Sendable {
         runner = RequestRunner(session: LoadingSession(like: session, cache: cache, cookies: cookies), tokens: tokens)
     }
 
-    /// Makes a loader for one owner.
+    /// Creates a loader for one owner.
     ///
-    /// - Parameter queue: The queue for completion handlers, called one at a time if it is serial; by default a queue of its own.
+    /// - Parameter queue: The queue for completion handlers, called one at a time if it is serial; by default its own queue.
     public func makeLoader(queue: DispatchQueue = DispatchQueue(label: "DataLoader")) -> DataLoader {
         DataLoader(runner, queue: queue)
     }

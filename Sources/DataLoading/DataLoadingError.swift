@@ -15,7 +15,8 @@ public import Foundation
 public struct DataLoadingError: Error, Sendable {
     /// What went wrong, as a value to compare.
     public struct Code: Sendable, Hashable, Described {
-        /// Tokens can't be bound to this URL: it has no origin, it uses neither TLS nor loopback, or a proxy would read them.
+        /// Tokens can't be bound to this URL: it has no origin, it uses neither TLS nor loopback, or a proxy would read the
+        /// tokens.
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// The request is invalid; nothing was sent.
         public static let invalidRequest = Code(text: "invalidRequest")
@@ -23,19 +24,19 @@ public struct DataLoadingError: Error, Sendable {
         public static let unusableToken = Code(text: "unusableToken")
         /// There is no proof by the key that the token is bound to: signing failed or took too long; nothing was sent.
         public static let proofUnavailable = Code(text: "proofUnavailable")
-        /// The server could not be reached, or the connection ended before the response did.
+        /// The server could not be reached, or the connection ended before the response was complete.
         public static let connectionFailed = Code(text: "connectionFailed")
-        /// The session's time limit passed first.
+        /// The session's time limit passed before the response was complete.
         public static let timedOut = Code(text: "timedOut")
         /// The response's body is longer than ``Request/responseLimit``.
         public static let responseTooLong = Code(text: "responseTooLong")
-        /// The server redirected to a forbidden place, or too often.
+        /// The server redirected to a forbidden URL, or too often.
         public static let redirectRefused = Code(text: "redirectRefused")
         /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
         public static let unauthorized = Code(text: "unauthorized")
         /// The server refused the token, and the body can't be sent again with a new one; the next request carries the new token.
         public static let bodyNotReplayable = Code(text: "bodyNotReplayable")
-        /// The token is valid but allows too little; ``DataLoadingError/scope`` says what is missing (RFC 6750 §3.1).
+        /// The token is valid but lacks a scope; ``DataLoadingError/scope`` names the scope (RFC 6750 §3.1).
         public static let insufficientScope = Code(text: "insufficientScope")
         /// The server answered with any other status that is not a success.
         public static let unacceptableStatus = Code(text: "unacceptableStatus")
@@ -57,13 +58,12 @@ public struct DataLoadingError: Error, Sendable {
     /// The challenge's error, such as `invalid_token`, made safe to print; `nil` if it has none (RFC 6750 §3).
     public let error: String?
 
-    /// The scope that the resource needs, made safe to print; `nil` if the server did not say (RFC 6750 §3).
+    /// The scope that the resource needs, made safe to print; `nil` if the server named none (RFC 6750 §3).
     public let scope: String?
 
-    /// Where the resource says whose tokens it accepts, for `ProtectedResource.discover`; `nil` if it did not say (RFC 9728
-    /// §5.1).
+    /// The URL of the resource's metadata, for `ProtectedResource.discover`; `nil` if the response has none (RFC 9728 §5.1).
     ///
-    /// The server chooses it, so it may lead anywhere. `discover` only contacts the resource's own origin.
+    /// The server chooses the URL, so it may lead anywhere. `discover` only contacts the resource's own origin.
     public let resourceMetadata: URL?
 
     /// The exact problem, in our own words.
@@ -119,7 +119,7 @@ extension DataLoadingError: Redacted, DescribedError {
         case .bodyNotReplayable:
             "The server refused the token (\(serversWords)), and the body can't be sent again: make it replayable, or try again"
         case .insufficientScope:
-            "The token is valid but allows too little (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
+            "The token is valid but lacks a scope (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
         case .unacceptableStatus: "The server answered with \(serversWords)"
         case .undecodable: "The response (\(serversWords)) can't be decoded as the requested type"
         default: code.description
@@ -127,7 +127,7 @@ extension DataLoadingError: Redacted, DescribedError {
     }
 
     private var serversWords: String {
-        // Of the URL only the host: the rest may name a user.
+        // Show only the host of the URL: the rest may identify a user.
         let status = response.map { "status \($0.status) from \($0.url.host ?? "nowhere")" } ?? "no status"
         return error.map { "\(status), \($0)" } ?? status
     }

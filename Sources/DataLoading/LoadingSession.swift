@@ -15,7 +15,7 @@ final class LoadingSession: MessageSender {
 
     /// Creates a session like the given one, with a delegate of our own.
     ///
-    /// The delegate must be the session's own: on Linux a delegate of a task is not called.
+    /// The delegate must be the session's own: on Linux a task's own delegate is not called.
     init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
         let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
         limits = TimeLimits(takingOver: configuration)
@@ -67,7 +67,7 @@ extension StatefulRequest.Progress {
 extension DataLoadingError {
     /// Wraps a session's error, whose own text names hosts and causes but no secret.
     ///
-    /// - Parameter isElsewhere: Whether a redirect has chosen the host; then its name may be a secret, and only the code is kept.
+    /// - Parameter isElsewhere: Whether a redirect chose the host; if so, its name may be a secret, and only the code is kept.
     fileprivate init(_ failure: TransportError, isElsewhere: Bool) {
         switch failure {
         case .notSent(_, let underlying) where isElsewhere, .connectionLost(_, let underlying) where isElsewhere:
@@ -78,7 +78,7 @@ extension DataLoadingError {
         case .tooLong: self.init(.responseTooLong)
         case .notSent(let detail, let underlying), .connectionLost(let detail, let underlying):
             self.init(.connectionFailed, detail: detail, underlying: underlying)
-        // No session returns that.
+        // Unreachable: sessions never report this.
         case .invalidConfiguration(let detail): self.init(.connectionFailed, detail: detail)
         }
     }

@@ -36,8 +36,9 @@ extension Message {
         guard next.body?.isReplayable != false else { throw refuse("the body can't be sent again") }
         if origin != self.origin {
             guard next.body == nil else {
-                // Don't say which origin: the server may put a secret into the host's name. The response has it.
-                throw refuse("the body would go to another origin: if it may have it, send it there yourself (see the Location)")
+                // Don't name the origin: the server may put a secret into the host's name. The response contains the URL.
+                throw refuse(
+                    "the body would go to another origin: if that origin may receive it, send it there yourself (see Location)")
             }
             next.hasLeftOrigin = true
             next.removeHeaders { !Self.harmlessHeaders.contains($0) }

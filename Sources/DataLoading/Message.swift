@@ -5,7 +5,7 @@ import AccessTokensHTTP
 import FoundationNetworking
 #endif
 
-/// One HTTP request on its way: the caller's own, or one that a redirect made of it.
+/// One HTTP request to send: the caller's own, or the one that a redirect asks for.
 struct Message: Sendable {
     var url: URL
     var origin: Origin
@@ -15,7 +15,7 @@ struct Message: Sendable {
     /// Whether a redirect led away from the first origin; from then on the message carries no secret of that origin.
     var hasLeftOrigin = false
 
-    /// Whether the caller has set its authentication.
+    /// Whether the caller has set the message's authentication.
     var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
 
     /// Whether it must not be sent on a reused connection.
@@ -31,7 +31,7 @@ struct Message: Sendable {
         #endif
     }
 
-    /// Checks a request and makes a message of it, before anything is sent.
+    /// Checks a request and turns it into a message, before anything is sent.
     init(_ request: Request) throws(DataLoadingError) {
         func require(_ condition: Bool, _ problem: String) throws(DataLoadingError) {
             guard condition else { throw DataLoadingError(.invalidRequest, detail: problem) }
@@ -42,14 +42,14 @@ struct Message: Sendable {
         }
         try require(HTTPToken.isValid(request.method), "the HTTP method is not a valid token")
         let capitals = request.method.uppercased()
-        // Foundation would send `post` as `POST`, for which redirects, connections and proofs have other rules.
+        // Foundation would send `post` as `POST`, for which other rules of redirects, connections and proofs apply.
         try require(
             request.method == capitals || !Self.standardMethods.contains(capitals), "the HTTP method must be written \(capitals)")
         try require(request.body == nil || !["GET", "HEAD"].contains(request.method), "a GET or HEAD request can't have a body")
         // Only one of them would be sent, at random.
         try require(
             Set(request.headers.keys.map { $0.lowercased() }).count == request.headers.count,
-            "the names of two headers differ in case only")
+            "the names of two headers differ only in case")
         for (name, value) in request.headers {
             try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
             // A line break would start another header.
@@ -78,7 +78,7 @@ struct Message: Sendable {
         return components?.url
     }
 
-    /// Encodes everything except RFC 3986's unreserved characters, including the plus, which servers take for a space.
+    /// Encodes everything except RFC 3986's unreserved characters, including the plus, which servers read as a space.
     private static func encode(_ text: String) -> String {
         let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
         return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""

@@ -15,7 +15,7 @@ import TokenServiceConcurrency
 /// and `no_proxy` does not name the host.
 ///
 /// Tokens of the type `DPoP` need the key that they are bound to, as `proof`: each request then carries its own proof. A request
-/// that the server refuses only for the proof's nonce is sent once more with the server's nonce.
+/// that the server refuses only because of the proof's nonce is sent once more with the server's nonce.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3; RFC 9449 §7.
 public struct OriginTokens: Sendable {
@@ -35,7 +35,7 @@ public struct OriginTokens: Sendable {
     ///   - service: The service that the tokens come from.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
-    ///   - stepUp: Gets a token that allows more when a resource asks for it; `nil`: the request ends with the error
+    ///   - stepUp: Gets a token with more scopes when a resource asks for them; `nil`: the request ends with the error
     ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
@@ -61,7 +61,7 @@ public struct OriginTokens: Sendable {
     ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
     ///     so that this value keeps no service alive.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
-    ///   - stepUp: Gets a token of a key that allows more when a resource asks for it. It is created once for each key, whose
+    ///   - stepUp: Gets a token with more scopes for a key when a resource asks for them. It is created once for each key, whose
     ///     origins share what it returns; no other key's tokens change. `nil`: the request ends with the error
     ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
@@ -108,7 +108,7 @@ public struct OriginTokens: Sendable {
         /// Returns a token of the session.
         func token() async throws -> AccessToken { try sendable(await service.retrieveToken(seen: generation)) }
 
-        /// Returns another token of the session than one that a server has refused.
+        /// Returns a token of the session to replace one that a server has refused.
         ///
         /// However many requests were refused with it, the service drops it once and loads once.
         func token(insteadOf refused: AccessToken) async throws -> AccessToken {
@@ -132,7 +132,7 @@ public struct OriginTokens: Sendable {
         return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: binding.stepUp)
     }
 
-    /// Returns the token if a header can carry it.
+    /// Returns the token if it can be sent in a header; throws otherwise.
     private static func sendable(
         _ token: AccessToken, provenBy proof: (any TokenProof)?
     ) throws(DataLoadingError) -> AccessToken {
@@ -143,7 +143,7 @@ public struct OriginTokens: Sendable {
                 throw DataLoadingError(.unusableToken, detail: "it is bound to a key: pass that key to OriginTokens as proof")
             }
             guard token.keyThumbprint ?? proof.keyThumbprint == proof.keyThumbprint else {
-                throw DataLoadingError(.unusableToken, detail: "it is bound to another key than the proof's: load a new one")
+                throw DataLoadingError(.unusableToken, detail: "it is bound to a key other than the proof's: load a new token")
             }
         default: throw DataLoadingError(.unusableToken, detail: "it is neither a Bearer nor a DPoP token")
         }

@@ -8,21 +8,21 @@ import TokenServiceConcurrency
 /// let request = Request(url: moviesURL, query: [URLQueryItem(name: "page", value: "2")])
 /// ```
 ///
-/// One request may be performed any number of times, even at once: each time it gets a ``StatefulRequest`` of its own. It needs
+/// One request may be performed any number of times, even at once: each time it gets its own ``StatefulRequest``. It needs
 /// no token: a ``DataLoader`` attaches the current one.
 public struct Request: Sendable {
-    /// The resource's address: `http` or `https`, with a host, without user and password.
+    /// The resource's address: an `http` or `https` URL with a host, without user and password.
     public var url: URL
 
     /// The HTTP method, case-sensitive: `GET` and `HEAD` read and have no body; `POST`, `PUT`, `PATCH`, `DELETE` and any other
     /// may change something.
     ///
-    /// A standard method in small letters is an error: some systems would send it in capitals.
+    /// A standard method in lower case is an error: some systems would send it in upper case.
     ///
     /// Source: RFC 9110 §9.
     public var method: String
 
-    /// The headers by name; no two names may differ in case only.
+    /// The headers by name; no two names may differ only in case.
     ///
     /// A request with its own `Authorization` gets no token.
     public var headers: [String: String]
@@ -36,9 +36,9 @@ public struct Request: Sendable {
     /// The longest response body that is read, in bytes after decompression, 64 MiB by default; a longer one ends with
     /// `responseTooLong`.
     ///
-    /// The transfer is given up before the body fills the memory. On Linux, some tens of MiB more arrive until `URLSession`
-    /// stops. There the body of a redirect has no limit: the request ends at the session's time limit, the transfer when the
-    /// server stops sending.
+    /// The transfer is cancelled before the body fills the memory. On Linux, some tens of MiB more arrive before `URLSession`
+    /// stops, and the body of a redirect has no limit: the request ends at the session's time limit, the transfer when the server
+    /// stops sending.
     public var responseLimit: Int
 
     /// Creates a request from its parts.

@@ -24,7 +24,7 @@ struct RequestRunner: Sendable {
         let responseLimit: Int
     }
 
-    /// Starts a request: from now on a sign-out ends it, unless it has its token.
+    /// Starts a request; from now on a sign-out ends it, unless it already has a token.
     func call(_ request: Request) throws(DataLoadingError) -> Call {
         let message = try Message(request)
         return Call(message: message, session: try tokens?.session(for: message), responseLimit: request.responseLimit)
@@ -36,11 +36,11 @@ struct RequestRunner: Sendable {
     ) async throws -> Response {
         var message = call.message
         var redirects = 0
-        // Found once, so that a request keeps its user on redirects, too.
+        // Found only once, so that a request keeps its user on redirects, too.
         var found: (token: AccessToken, session: OriginTokens.Session)?
         if let session = call.session { found = (try await session.token(), session) }
         var isSecondAttempt = false, hasSteppedUp = false
-        // The nonce of a refusal, for the one repetition with the same token.
+        // The nonce from a refusal, for sending the request once more with the same token.
         var nonce: String?
         var hasRepeated = false, earlier: [String] = []
         while true {

@@ -4,7 +4,7 @@ import AccessTokensHTTP
 extension Response {
     private var challenges: [Challenge] { header("WWW-Authenticate").map(Challenge.challenges) ?? [] }
 
-    /// The challenge about a token: with its type's scheme, and with an error if any of them has one.
+    /// The challenge for a token's scheme, preferably one with an error.
     func challenge(for token: AccessToken?) -> Challenge? {
         let scheme = token?.isOfDPoP ?? false ? "DPoP" : "Bearer"
         let fitting = challenges.filter { $0.hasScheme(scheme) }
@@ -13,8 +13,8 @@ extension Response {
 
     /// Whether the response means that its request's token is no longer valid.
     ///
-    /// That is so with `invalid_token`, or without any reason: some servers answer expired tokens with an empty 401, or with a
-    /// bare challenge. Any other reason, or a challenge for other schemes only, doesn't concern the token's validity.
+    /// It does if the error is `invalid_token` or if there is none: some servers answer expired tokens with an empty 401, or with
+    /// a bare challenge. Any other error, or challenges only for other schemes, don't concern the token's validity.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     func refuses(_ token: AccessToken) -> Bool {

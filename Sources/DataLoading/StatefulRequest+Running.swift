@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 
 /// The loader's side of a started request.
 extension StatefulRequest {
-    /// Starts the work, whose end completes the state; call it once.
+    /// Starts the work, which completes the state when it ends; call it once.
     ///
     /// - Parameters:
     ///   - queue: Where the handler is called.

@@ -56,7 +56,7 @@ extension StatefulRequest {
 }
 
 extension StatefulRequest.States: Redacted {
-    /// The request whose states they are.
+    /// The request that these states belong to.
     var text: String { "States(of \(request))" }
 }
 

@@ -3,14 +3,14 @@ import TokenServiceConcurrency
 
 /// A request that a loader has started, with its own state.
 ///
-/// A ``DataLoader`` makes one each time it performs a ``Request``, so no two runs of the same request share a state. It does not
-/// keep its loader alive: when the loader is released, the request is cancelled. All methods may be called concurrently, from any
-/// thread.
+/// A ``DataLoader`` creates one each time it performs a ``Request``, so no two runs of the same request share a state. It does
+/// not keep its loader alive: when the loader is released, the request is cancelled. All methods may be called concurrently, from
+/// any thread.
 public final class StatefulRequest: Sendable {
     /// Called with the result of a request.
     typealias Handler = @Sendable (Result<Response, any Error>) -> Void
 
-    /// How far the request has come.
+    /// The progress of the request.
     public enum State: Sendable {
         /// Nothing has been sent yet: the request waits for a token.
         case pending
@@ -83,8 +83,8 @@ public final class StatefulRequest: Sendable {
 
     /// Ends the request: closes its connection and completes its state with `CancellationError`.
     ///
-    /// After this no handler is called, unless another thread is already calling it. A call on the loader's queue leaves no such
-    /// gap. A request that has its response keeps it; a handler that waits for its turn is released.
+    /// After this the handler isn't called, unless another thread is already calling it; to rule that out, call this on the
+    /// loader's serial queue. A completed request keeps its response; its handler is released if it hasn't been called.
     public func cancel() {
         let (observers, task, handler) = inside.withLock { inside in
             defer { inside.handler = nil }
@@ -98,7 +98,7 @@ public final class StatefulRequest: Sendable {
 }
 
 extension Request {
-    /// Creates the state for one run; the request itself has none, so there is nothing to share.
+    /// Creates the state for one run; the request itself has no state that runs could share.
     func makeStateful(then handler: StatefulRequest.Handler? = nil) -> StatefulRequest {
         StatefulRequest(self, then: handler)
     }

@@ -1,5 +1,4 @@
-/// The scopes that step-ups have gained, as a pure value: they accumulate, so that no step-up takes away what the last one
-/// gained.
+/// The scopes that step-ups have gained, as a pure value: they accumulate, so that no step-up removes what an earlier one gained.
 ///
 /// Source: RFC 6750 §3.1; RFC 6749 §3.3 for what a scope is.
 struct StepUpScopes: Sendable {
@@ -27,8 +26,8 @@ struct StepUpScopes: Sendable {
 
     /// Returns the scopes to ask for: the program's, the token's, those that step-ups have gained since, and the wanted ones.
     ///
-    /// - Parameter generation: The service's current one, since another sign-in has scopes of its own; `nil` if none were gained
-    ///   in it.
+    /// - Parameter generation: The service's current generation, since another sign-in has its own scopes; `nil` if none were
+    ///   gained in it.
     func asking(for wanted: String, beyond scope: String?, generation: Int?) -> String {
         let gained = generation == self.gained.generation ? self.gained.scopes : []
         return Self.joined(base + (scope ?? "").split(separator: " ") + gained + wanted.split(separator: " "))
@@ -44,7 +43,7 @@ struct StepUpScopes: Sendable {
         scope.map { Set(wanted.split(separator: " ")).isSubset(of: $0.split(separator: " ")) } ?? true
     }
 
-    /// Returns the scope that a server asks for, if it is valid.
+    /// Returns the scope that a server requires, if it is valid.
     static func valid(_ scope: String?) -> String? {
         guard let scope, scope.utf8.count <= longest, scope.contains(where: { $0 != " " }),
             scope.utf8.allSatisfy({ 0x20...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C })

@@ -24,7 +24,7 @@ extension URLSessionConfiguration {
             configuration.httpShouldSetCookies = false
         }
         #if canImport(FoundationNetworking)
-        // The cache would be queried in vain, and with a delay: see `Transfer.end()`.
+        // Querying the cache would be useless and slow: see `Transfer.end()`.
         configuration.urlCache = nil
         #else
         if let cache { configuration.urlCache = cache }

@@ -5,15 +5,15 @@ public struct Driving: Sendable {
 
     /// Code that prefers the simulation's executor: tasks that are given it, and what they start with `async let` and groups.
     ///
-    /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` escape. In
-    /// a program that links the module `InterleavingsEverything`, each call of a default actor is a step of its own. In any
-    /// other, the calls that wait for an actor run in one step, and the summary says so.
+    /// The code under test takes an executor, a clock and a queue as parameters; its plain `Task {}` and `Task.sleep` calls
+    /// escape. In a program that links the module `InterleavingsEverything`, each call of a default actor is a separate step.
+    /// In any other, the calls that wait for an actor run in one step, and the summary says so.
     public static let preferred = Driving(doors: nil)
 
     /// All code, through open doors.
     package static func everything(through doors: any RuntimeDoors) -> Driving { Driving(doors: doors) }
 
-    /// Whether code is driven without a seam.
+    /// Whether all code is driven, even if it takes no parameters from the simulation.
     package var isEverything: Bool { doors != nil }
 
     /// The name of this way of driving, unless it is the default.
@@ -24,7 +24,7 @@ public struct Driving: Sendable {
 
     /// Returns the doors to open: the requested ones, or else this program's doors for default actors; `nil`: none.
     ///
-    /// - Throws: An ``ExplorationProblem`` that names a door that is shut.
+    /// - Throws: An ``ExplorationProblem`` that names a door that can't be opened.
     func checkedDoors() throws -> (any RuntimeDoors)? {
         let doors = doors ?? (Overrides.current.isUnaided ? nil : Self.linked)
         try doors?.check()
@@ -48,7 +48,7 @@ public struct Driving: Sendable {
 
 /// The doors that a program has because it links them.
 package protocol LinkedDoors: RuntimeDoors {
-    /// The doors that make each call of a default actor a step; `nil`: there are none for this platform.
+    /// The doors that make each call of a default actor a step; `nil`: this platform has none.
     static var forActors: (any RuntimeDoors)? { get }
 }
 
@@ -58,9 +58,9 @@ package protocol LinkedDoors: RuntimeDoors {
 package protocol RuntimeDoors: Sendable {
     /// The name under which ``Driving`` offers them.
     var name: String { get }
-    /// Whether driven code may block its thread, so that each step needs a thread of its own.
+    /// Whether driven code may block its thread, so that each step needs its own thread.
     var lettingThreadsWait: Bool { get }
-    /// Throws an ``ExplorationProblem`` that names the doors that are shut.
+    /// Throws an ``ExplorationProblem`` that names the doors that can't be opened.
     func check() throws
     /// Whether the functions in which tasks continue can be named.
     var namesFunctions: Bool { get }
@@ -78,17 +78,17 @@ package protocol DoorSession: AnyObject, Sendable {
     func step(at now: Duration, _ body: () -> Void)
     /// Records the calls of this thread; the closure then returns the name of the function that leaves the simulation.
     ///
-    /// Naming takes a while, so it is done when the report is made. `nil`: no function has to be named.
+    /// Finding the name takes a while, so it is done for the report only. `nil`: no function has to be named.
     func callSite() -> (@Sendable () -> String?)?
-    /// The advice for an escape; `nil`: that for the preferred way of driving.
+    /// The advice for an escape; `nil`: the advice of the preferred way of driving.
     var remedy: String? { get }
-    /// The functions in which a task continues, as addresses of their code, the innermost first; empty if unknown.
+    /// The functions in which a task continues, as addresses of their code, innermost first; empty if unknown.
     func functions(of task: UnownedJob) -> [UInt]
     /// The function of the program in which a task continues, with its line; `nil`: unknown.
     func whereabouts(of task: UnownedJob) -> String?
     /// The lane of a default actor; `nil`: none is known.
     func knownLane(of actor: AnyObject) -> Int?
-    /// Runs the explorer's own code inside a step, with the doors shut.
+    /// Runs the explorer's own code inside a step, with the doors closed.
     func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
 }
 
@@ -98,7 +98,7 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func addPool() -> Int
     /// Adds the lane of an actor.
     ///
-    /// - Parameter inOrder: Whether its jobs run in the order in which they come, as those of the main actor do.
+    /// - Parameter inOrder: Whether its jobs run in the order of their arrival, as on the main actor.
     func addActor(named name: String, inOrder: Bool) -> Int
     /// Adds a job of an actor's lane.
     func enqueue(_ job: consuming ExecutorJob, lane: Int, on executor: some SerialExecutor, in session: any DoorSession)
@@ -115,9 +115,9 @@ package protocol DrivenEngine: AnyObject, Sendable {
         _ block: @escaping @Sendable () -> Void, lane: Int, isBarrier: Bool, after delay: Duration, in session: any DoorSession)
     /// Runs a body on this thread when it is its turn in a queue's lane.
     ///
-    /// - Parameter body: Gets `false` if it runs out of turn, because the execution ends and no turn would come.
+    /// - Parameter body: Receives `false` if it runs out of turn, because the execution is ending.
     func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void)
-    /// Stops this thread until a gate is open, a time is over or the execution ends.
+    /// Stops this thread until a gate is open, a duration has passed or the execution ends.
     func wait(for gate: any Gate, _ duration: Duration?)
     /// Whether this thread can stop inside a step.
     var canStop: Bool { get }

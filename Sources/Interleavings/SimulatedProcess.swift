@@ -1,4 +1,4 @@
-/// Tasks of a simulation that can be frozen and killed together, as those of a process.
+/// Tasks of a simulation that can be frozen and killed together, like those of a process.
 ///
 /// ```swift
 /// let app = simulation.process("app")
@@ -7,8 +7,8 @@
 /// ```
 ///
 /// A task belongs to the process in which it is spawned, and so do the tasks that it creates: children of groups, `async let`,
-/// and other tasks that the simulation drives. The same holds for sleeps, and for blocks that its tasks enqueue. All processes of
-/// a simulation share its memory. Give each process its own actors, queues and locks: a frozen process keeps the locks that it
+/// and other tasks that the simulation drives. So do its tasks' sleeps, and the blocks that they enqueue. All processes of a
+/// simulation share its memory. Give each process its own actors, queues and locks: a frozen process keeps the locks that it
 /// holds, and a killed one keeps them for good.
 ///
 /// Every member may be used from any task of the execution, also from the process's own. After its end they have no effect.
@@ -40,7 +40,8 @@ public struct SimulatedProcess: Sendable {
 
     /// Stops the process: none of its tasks continues, and none of its timers fires.
     ///
-    /// A task of its own that calls this continues to its next suspension, or at the granularity of accesses to its next stop.
+    /// If one of its own tasks calls this, that task continues to its next suspension, or at the granularity of accesses to its
+    /// next stop.
     public func freeze() { simulation.engine.set(.frozen, of: number) }
 
     /// Lets a frozen process continue.

@@ -12,7 +12,7 @@ public final class Simulation: Sendable {
     public let taskExecutor: any TaskExecutor
     /// The execution's clock; it starts at zero and jumps from deadline to deadline.
     public let clock: VirtualClock
-    /// Whether all code is driven, including code that takes nothing from here.
+    /// Whether all code is driven, including code that takes no parameters from the simulation.
     package let drivesEverything: Bool
     let engine: Engine
 
@@ -25,10 +25,10 @@ public final class Simulation: Sendable {
 
     /// Starts a task that the execution waits for.
     ///
-    /// It runs on ``taskExecutor``; at the granularity of accesses, on a thread of its own. If it throws an error and nothing
+    /// It runs on ``taskExecutor``; at the granularity of accesses, on its own thread. If it throws an error and nothing
     /// asks for its ``SpawnedTask/value`` or ``SpawnedTask/result``, the schedule fails at its end, with an
     /// ``ExplorationProblem``. If an error is expected, read it, catch it in the task or call ``SpawnedTask/allowingError()``. A
-    /// `CancellationError` doesn't count where the task was cancelled.
+    /// `CancellationError` doesn't count if the task was cancelled.
     ///
     /// - Parameters:
     ///   - name: Its name in reports; a second task of the same name becomes "name (2)".
@@ -63,33 +63,33 @@ public final class Simulation: Sendable {
         return SpawnedTask(task: task, number: number, engine: engine)
     }
 
-    /// Makes a process: tasks that can be frozen and killed together.
+    /// Creates a process: tasks that can be frozen and killed together.
     ///
     /// - Parameter name: Its name in reports.
     public func process(_ name: String) -> SimulatedProcess {
         SimulatedProcess(name, of: self)
     }
 
-    /// Makes an executor for an actor: each of its jobs is a step of its own, shown with the actor's name.
+    /// Creates an executor for an actor: each of its jobs is a separate step, shown with the actor's name.
     ///
-    /// An actor without one also runs under control; its queued jobs then run in one step.
+    /// An actor without such an executor is also controlled, but its queued jobs run in one step.
     public func actorExecutor(_ name: String) -> any SerialExecutor {
         LaneExecutor(engine, name, .serial)
     }
 
-    /// Makes a queue that runs one block at a time, in order of arrival.
+    /// Creates a queue that runs one block at a time, in order of arrival.
     public func serialQueue(_ label: String) -> VirtualQueue {
         VirtualQueue(engine, label, .fifo)
     }
 
-    /// Makes a queue that runs any number of blocks at once, in any order.
+    /// Creates a queue that runs any number of blocks at once, in any order.
     public func concurrentQueue(_ label: String) -> VirtualQueue {
         VirtualQueue(engine, label, .concurrent)
     }
 }
 
 extension Simulation {
-    /// Waits until nothing else is left to do: nothing can run, and no timer is pending.
+    /// Waits until nothing else is left to run: nothing can run, and no timer is pending.
     ///
     /// Time moves on meanwhile. Tasks that only this scenario can wake do not count.
     ///
@@ -137,12 +137,12 @@ extension Simulation {
 
     /// Fails the execution unless a condition holds; may be called anywhere in it.
     ///
-    /// To shrinking, two failures are the same if they come from the same place, whatever their messages. Code that
-    /// checks several rules in one place can give each a line of its own.
+    /// Shrinking treats failures from the same line as the same, whatever their messages. So check different rules on different
+    /// lines.
     ///
     /// - Parameters:
     ///   - condition: The condition that must hold.
-    ///   - message: The reason of the failure, for the report.
+    ///   - message: The reason for the failure, for the report.
     ///   - fileID: The file of the requirement.
     ///   - line: The line of the requirement.
     /// - Throws: An ``ExplorationProblem`` with the message.

@@ -1,4 +1,4 @@
-/// A task that a simulation started; the schedule waits for its end whether or not this is kept.
+/// A task that a simulation started; the schedule waits for it to finish even if you don't keep this value.
 ///
 /// An error of the task fails the schedule unless something asks for ``value`` or ``result`` before the schedule ends, or
 /// ``allowingError()`` was called. Every member may be used from any task of the execution.
@@ -31,7 +31,7 @@ public struct SpawnedTask<Value: Sendable>: Sendable {
 
     /// Allows an error of the task: nothing has to read it.
     ///
-    /// Call it where an error is one of the outcomes that the scenario allows, and other requirements check what must hold.
+    /// Use it if the scenario allows an error, and other requirements check what must hold.
     ///
     /// - Returns: The same task.
     @discardableResult

@@ -19,10 +19,10 @@ public struct VirtualClock: Clock, Sendable {
         engine.expectHome("simulation.clock")
         return Instant(offset: engine.state.withLock { $0.now })
     }
-    /// One nanosecond; the clock itself has any precision.
+    /// One nanosecond, though the clock has no limit of precision.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends until the deadline; after the deadline, until the schedule picks the task again.
+    /// Suspends until the deadline; if it has passed, until the schedule picks the task again.
     ///
     /// - Throws: `CancellationError`, without waiting for the time, if the task is cancelled or the execution is over.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -30,7 +30,7 @@ public struct VirtualClock: Clock, Sendable {
         try await withTaskCancellationHandler {
             try await Suspension.begin { suspension in
                 engine.sleep(id, until: deadline.offset, suspension)
-                // Cancelled before the timer was registered, when the handler found nothing.
+                // The task was cancelled before the timer was registered, so the handler found no timer.
                 if Task.isCancelled { engine.cancelNewTimer(id) }
             }
         } onCancel: {

@@ -2,21 +2,21 @@ import Interleavings
 import RuntimeDoors
 import TokenServiceConcurrency
 
-/// Stands for every default actor, so that each of its jobs is a step of its own.
+/// Stands for every default actor, so that each of its jobs is a separate step.
 ///
 /// To the runtime an executor is an object and a witness table. A hop to a default actor, which has no table, gets this
 /// class's table, and the object stays the actor. So the runtime still treats the actor's code as isolated to it, and its own
 /// functions, such as `withCheckedContinuation`, don't hop away.
 ///
 /// `self` is therefore an actor, never an instance of this class: only its address and its type may be used. This is safe because
-/// the class is final and has no properties, and an actor is counted like any object.
+/// the class is final and has no properties, and an actor is reference-counted like any object.
 @safe final class ActorExecutor: SerialExecutor {
     private init() {}
 
     func enqueue(_ job: consuming ExecutorJob) {
         let actor = ActorReference(self)
         guard let session = DrivenSession.current ?? Self.session(of: actor) else {
-            // The actor has outlived its execution, without the pool that would have kept the session.
+            // The actor has outlived its execution and the pool that retained the session.
             return unsafe doors_enqueue_on_actor(unsafeBitCast(UnownedJob(job), to: UnsafeMutableRawPointer.self), actor.address)
         }
         session.engine.enqueue(job, lane: session.lane(of: self), on: self, in: session)
@@ -40,8 +40,8 @@ import TokenServiceConcurrency
     /// reference and an `ObjectIdentifier`, and a program of nine lines crashes.
     private final class Owner: Sendable {
         weak let session: DrivenSession?
-        /// Compared instead of the session: reading that might create the last strong reference, which would be released under
-        /// the lock.
+        /// Compared instead of the session: reading the session might create its last strong reference, which would be released
+        /// under the lock.
         let identity: ObjectIdentifier
 
         init(_ session: DrivenSession) {
@@ -62,7 +62,7 @@ import TokenServiceConcurrency
         owners.withLock { $0[actor] = Owner(session) }
     }
 
-    /// Forgets the actors of an execution that ends, except those whose address an actor of another execution has by now.
+    /// Forgets the actors of an execution that ends, except those whose address now belongs to an actor of another execution.
     static func forget(_ actors: [ActorReference], of session: ObjectIdentifier) {
         owners.withLock { owners in
             for actor in actors where owners[actor]?.identity == session { owners[actor] = nil }

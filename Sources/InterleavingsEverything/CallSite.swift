@@ -6,7 +6,7 @@ import Runtime
 
 /// Names the function that leaves a simulation, for reports.
 enum CallSite {
-    /// The innermost Swift function outside the explorer and the standard library, such as `closure #1 in Cache.load()`.
+    /// Finds the innermost Swift function outside the explorer and the standard library, such as `closure #1 in Cache.load()`.
     ///
     /// Records the calls at once, and names the function on demand; `nil` if none can be named, as in a stripped program.
     static func capture() -> (@Sendable () -> String?)? {
@@ -18,12 +18,12 @@ enum CallSite {
         return { [calls] in calls.prefix(Int(count)).lazy.compactMap(name).first }
     }
 
-    /// Names the function that made a call; `nil`: it is unknown, or not the program's.
+    /// Names the function that made a call; `nil` if it is unknown or not part of the program.
     static func name(of call: UInt) -> String? {
         unsafe doors_caller_name(call).flatMap { unsafe readable(String(cString: $0)) }
     }
 
-    /// Returns a function's name for a report; `nil`: it isn't the program's.
+    /// Returns a function's name for a report; `nil` if it isn't part of the program.
     static func readable(_ name: String) -> String? {
         guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
         #if os(Linux) && canImport(Runtime)

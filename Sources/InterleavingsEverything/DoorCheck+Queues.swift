@@ -64,11 +64,11 @@ extension DoorCheck {
             { simulation in
                 let target = DispatchQueue(label: "check"), order = Mutex([Int]())
                 let queues = [target, DispatchQueue(label: "check of a target", target: target)]
-                // A queue without order would run them in this order once in 40,000 schedules.
+                // A queue without order would run them in this order in one of 40,000 schedules.
                 for number in 0..<8 { queues[number % 2].async { order.withLock { $0.append(number) } } }
                 queues[0].sync {}
                 let found = order.withLock { $0 }
-                // The queue has one place, that of its first block.
+                // The queue has one place in its target, that of its first block.
                 try simulation.require(found == [0, 1, 3, 5, 7, 2, 4, 6], "\(found)")
             }
         ),

@@ -11,7 +11,7 @@ enum DoorCheck {
     static let ofAllAndQueues = Result { try check(.allAndQueues) }
     static let ofActors = Result { try check(.actors) }
 
-    /// Throws an `ExplorationProblem` that names the first door that is shut.
+    /// Throws an `ExplorationProblem` that names the first door that can't be opened.
     static func check(_ doors: Doors) throws {
         let drivesQueues = ProgramDoors(doors).lettingThreadsWait
         if let missing = ProgramDoors.missing ?? (drivesQueues ? ProgramDoors.missingForQueues : nil) {
@@ -33,12 +33,12 @@ enum DoorCheck {
     /// A task that returns to an actor inside a function of the runtime must be found in the job that resumes it.
     private static func checkReturns(_ doors: Doors) throws {
         let gaps = try Driving.everything(through: ProgramDoors(doors)).attempt { _ in await Probe().comeBack() }
-        if gaps.contains(.defaultActor) { throw shut("a task comes back to an actor unseen") }
+        if gaps.contains(.defaultActor) { throw shut("a task returns to an actor unnoticed") }
     }
 
     /// Checks that a step that leaves the simulation is noticed.
     private static func checkWaysOut(_ doors: Doors) throws {
-        // The real pool: inside the simulation, its name refers to the simulation's.
+        // Get the real pool here: inside the simulation, this name refers to the simulation's pool.
         let pool = globalConcurrentExecutor
         let ways: [Trial] = [
             { _ in Task(executorPreference: pool) {} }, { _ in DispatchSource.makeUserDataAddSource().activate() },
@@ -52,7 +52,7 @@ enum DoorCheck {
             } catch let failure as ScheduleFailure {
                 if (failure.underlying as? ExplorationProblem)?.code == .escape { continue }
             }
-            throw shut("a way out isn't noticed")
+            throw shut("an escape isn't noticed")
         }
     }
 
@@ -103,7 +103,7 @@ enum DoorCheck {
 
         var isInLane: Bool { DoorCheck.isInLane(of: self) }
 
-        /// Whether the runtime's own functions hop to the actor as well.
+        /// Whether the runtime's own functions run on the actor's executor.
         func staysInLane() async -> Bool {
             await withCheckedContinuation { $0.resume(returning: isInLane) }
         }

@@ -4,13 +4,14 @@ import TokenServiceConcurrency
 
 /// The queues of one execution, and the objects that its code waits for.
 ///
-/// Dispatch's own objects keep the counts. This keeps their effects when a count changes: a block begins, or a thread continues.
+/// Dispatch's own objects keep the counts. This object knows what follows when a count changes: a block begins, or a thread
+/// continues.
 ///
 /// Objects are identified by their addresses. A queue is retained, so that its address isn't reused. Work items aren't: each is
-/// registered again when the execution makes it.
+/// registered again when the execution creates it.
 final class DrivenQueues: Sendable {
-    /// An address; safe because it is used only while its object is kept: by the code's call, by a waiting thread's stack, or
-    /// retained here.
+    /// An address; safe because it is used only while its object is alive: retained by the caller, by a waiting thread's stack,
+    /// or here.
     @safe struct Object: Hashable, @unchecked Sendable {
         let pointer: UnsafeMutableRawPointer
 
@@ -75,8 +76,8 @@ final class DrivenQueues: Sendable {
             in: session)
     }
 
-    /// - Parameter body: Its arguments: whether the thread must enter the queue as a barrier, and `false` if another thread has
-    ///   it.
+    /// - Parameter body: Its arguments: whether the thread must enter the queue as a barrier, and `false` if another thread is in
+    ///   the queue.
     func sync(in object: Object, isBarrier: Bool, _ session: DrivenSession, _ body: (Bool, Bool) -> Void) {
         guard let queue = queue(object, session) else { return body(isBarrier, true) }
         let isBarrier = queue.takes(asBarrier: isBarrier)
@@ -117,7 +118,7 @@ final class DrivenQueues: Sendable {
         expectKnown(kind, object, session)
         let limit: Duration? = duration < 0 ? nil : .nanoseconds(duration)
         repeat {
-            // A wait without any time only polls.
+            // A wait with a zero limit only polls.
             if limit == .zero {
                 session.engine.stop()
             } else {
@@ -178,18 +179,18 @@ final class DrivenQueues: Sendable {
         state.withLock { $0.items[object] = Item(isBarrier: isBarrier) }
     }
 
-    /// Also retains the target: Dispatch's own reference keeps it alive, but new references can't begin from that.
+    /// Also retains the target: Dispatch's own reference keeps it alive, but new references can't be created from that one.
     func createQueue(_ object: Object, target: Object) {
         for object in [object, target] { unsafe doors_retain(object.pointer) }
         state.withLock { $0.targets[object] = target }
     }
 
-    /// Returns the lane of a queue; `nil`: it can't be driven, which is noted.
+    /// Returns the lane of a queue; `nil` if it can't be driven, which is recorded.
     private func queue(_ object: Object, _ session: DrivenSession) -> Queue? {
         if let queue = state.withLock({ $0.queues[object] }) { return queue }
         let kind = unsafe doors_kind(object.pointer)
         guard kind != doors_queue_unknown else {
-            session.engine.noteLeaving("used '\(label(of: object))', a queue of a kind of its own, which isn't driven")
+            session.engine.noteLeaving("used '\(label(of: object))', a queue of a special kind, which isn't driven")
             return nil
         }
         var target = kind == doors_queue_main ? session.lane(of: MainActor.shared) : nil

@@ -45,7 +45,7 @@ import TokenServiceConcurrency
     }
 
     func step(at now: Duration, _ body: () -> Void) {
-        // Kept for the step, whose new tasks get this executor. Without tasks there is none, and nothing to drive.
+        // Retained for the step, whose new tasks get this executor. Without tasks there is no executor, and nothing to drive.
         guard let pool else { return body() }
         unsafe doors_set_now(session, Self.nanoseconds(now))
         let before = unsafe doors_enter(session)
@@ -76,13 +76,13 @@ import TokenServiceConcurrency
         in queue: UnsafeMutableRawPointer, isBarrier: Bool, isFree: Bool,
         _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ context: UnsafeMutableRawPointer?
     ) {
-        // As for a step: without tasks there is nothing to drive.
+        // As in a step, without tasks there is nothing to drive.
         let pool = pool
         unsafe doors_perform(pool == nil ? nil : session, queue, isBarrier, isFree, function, context)
         withExtendedLifetime(pool) {}
     }
 
-    /// The clocks end after some 290 years.
+    /// The clocks overflow after some 290 years.
     private static func nanoseconds(_ duration: Duration) -> Int64 {
         let (seconds, attoseconds) = duration.components
         let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -9,19 +9,20 @@ extension Driving {
     /// running program; otherwise it throws an `ExplorationProblem` that names what is missing, and runs nothing.
     ///
     /// One exploration at a time drives everything in a process; ordinary tests run beside it. Threads, Dispatch queues and
-    /// networks are not driven: to start a thread or a connection, or to put a block into a queue, is an escape.
+    /// networks are not driven: starting a thread or a connection, or putting a block into a queue, is an escape.
     /// ``everythingAndQueues`` also drives the queues.
     public static var everything: Driving { .everything(through: ProgramDoors(.all)) }
 
     /// All code, and the queues of Dispatch: blocks, `sync`, groups, semaphores and work items, in virtual time.
     ///
-    /// As ``everything``, and each block is a step, which runs in its queue: `dispatchPrecondition`, `getSpecific` and the label
-    /// hold. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others continue. If
-    /// what it waits for never comes, that is a deadlock, and a deadline ends the wait in virtual time. Each step has a thread of
-    /// its own, so schedules are slower than those of ``everything``.
+    /// Like ``everything``, and each block is a step that runs in its queue: `dispatchPrecondition`, `getSpecific` and the label
+    /// work as usual. A thread that calls `sync` or waits for a group, a semaphore or a work item stops there, while others
+    /// continue. If what it waits for never happens, that is a deadlock; a deadline ends the wait in virtual time. Each step has
+    /// a thread of its own, so schedules are slower than those of ``everything``.
     ///
     /// Blocks of the main queue belong to the main actor, but don't run on the main thread. A `DispatchSource`, `DispatchIO`,
-    /// `suspend()` of a queue and an inactive queue are not driven: to make or call one is an escape, and so is a thread.
+    /// `suspend()` of a queue and an inactive queue are not driven: creating or calling one is an escape, and so is starting a
+    /// thread.
     public static var everythingAndQueues: Driving { .everything(through: ProgramDoors(.allAndQueues)) }
 }
 
@@ -39,7 +40,7 @@ struct Doors: OptionSet {
     static let sleeps = Doors(rawValue: 1 << 31)
 
     static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
-    /// The doors that make each call of a default actor a step of its own.
+    /// The doors that make each call of a default actor a separate step.
     static let actors: Doors = .hops
 
     static let blocks = Doors(rawValue: UInt32(doors_blocks))
@@ -82,7 +83,7 @@ struct ProgramDoors: LinkedDoors {
 
     var namesFunctions: Bool { TaskLayout.isRight }
 
-    // The return address is behind the call.
+    // The return address is that of the instruction after the call.
     func functionName(at address: UInt) -> String? { CallSite.name(of: address + 1) }
 
     func line(at address: UInt) -> String? { CodeLine.find(address) }

@@ -4,9 +4,9 @@ import Interleavings
 
 /// The pool of an execution, which also schedules the sleeps of its tasks.
 ///
-/// Since swiftlang/swift#80266 a task's executor ends its sleeps if it is a `SchedulingExecutor`. All sleeps come here, including
-/// those inside actors, since their tasks have this executor too. SE-0505 proposes the protocol. Where it is not available, the
-/// check reports that sleeps aren't driven.
+/// Since swiftlang/swift#80266 a task's executor ends its sleeps if it is a `SchedulingExecutor`. All sleeps arrive here,
+/// including those inside actors, since their tasks prefer this executor, too. SE-0505 proposes the protocol. Where it is not
+/// available, the check reports that sleeps aren't driven.
 final class SleepingPool: TaskExecutor, SchedulingExecutor {
     private let session: DrivenSession
     private let lane: Int

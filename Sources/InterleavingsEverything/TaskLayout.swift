@@ -8,13 +8,13 @@ struct TaskLayout {
     var function: Int32 = 7
     var context: Int32 = 8
 
-    /// Whether the running program has this layout, checked once.
+    /// Whether the running program's runtime has this layout, checked once.
     static let isRight = TaskLayout().readsKnownTask()
 
     /// The functions in which a suspended task continues, the innermost first.
     func functions(of task: UnownedJob) -> [UInt] {
         unsafe [UInt](unsafeUninitializedCapacity: 32) { functions, count in
-            // An `UnownedJob` is one pointer to the runtime's task; the memory there is read only if it is readable.
+            // An `UnownedJob` is one pointer to the runtime's task; the memory there is read only if that is possible.
             guard let first = functions.baseAddress, let address = unsafe unsafeBitCast(task, to: UnsafeRawPointer?.self) else {
                 return
             }
@@ -28,7 +28,8 @@ struct TaskLayout {
         Task(executorPreference: executor) { await Self.knownCaller(executor) }
         return executor.run().contains { functions in
             let names = functions.map { unsafe doors_caller_name($0 + 1).map { unsafe String(cString: $0) } ?? "" }
-            // The task continues in the program: in the function itself, or in a closure that it passed to the standard library.
+            // The innermost function must be the program's: the function itself, or a closure that it passed to the standard
+            // library.
             guard names.first?.isEmpty == false, let inner = names.firstIndex(where: { $0.contains("knownWait") }) else {
                 return false
             }
@@ -60,7 +61,7 @@ struct TaskLayout {
             jobs.withLock { $0.append(job) }
         }
 
-        /// Prevents the call before it from being a function's last one, which would be a jump.
+        /// Prevents the preceding call from being a tail call.
         func finish() { jobs.withLock { _ = $0 } }
 
         func run() -> [[UInt]] {

@@ -70,6 +70,6 @@ struct ExplorationEnvironment: Equatable {
         }
     }
 
-    /// One seed for the whole run, so that all reports name the same.
+    /// One seed for the whole run, so that all reports name the same one.
     private static let freshSeed = UInt64.random(in: 0...UInt64(UInt32.max))
 }

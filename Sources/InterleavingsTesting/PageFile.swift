@@ -11,7 +11,7 @@ import Foundation
 enum PageFile {
     /// Writes a page under a unique name, and returns the line of the report that gives its path, or the problem.
     ///
-    /// Tests and processes may write into one directory at once: a file that is there already is never replaced.
+    /// Tests and processes may write into one directory at once: an existing file is never replaced.
     static func write(_ page: FailurePage, of test: Test, into directory: String) -> String {
         let name = "\(directory)/\(name(of: "\(test.id)"))"
         do {

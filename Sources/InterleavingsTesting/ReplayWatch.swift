@@ -16,7 +16,7 @@ import Glibc
 import Musl
 #endif
 
-/// Fails a test run that was to replay a schedule if its filter matched no test that explores.
+/// Fails a test run that should replay a schedule if its filter matched no test that explores.
 ///
 /// Swift Testing creates every test's traits before it filters the tests. So a trait begins the watch, and a check at the end of
 /// the process finds out whether a test has replayed the schedule.
@@ -25,7 +25,7 @@ enum ReplayWatch {
 
     /// Begins the watch, once.
     ///
-    /// Not where tests are only listed, nor in an exit test's process, which runs no whole test.
+    /// Not if tests are only listed, nor in an exit test's process, which doesn't run a whole test.
     static let hasBegun: Bool = {
         let variables = ProcessInfo.processInfo.environment
         guard variables["INTERLEAVINGS_REPLAY"] != nil, variables["SWT_EXIT_TEST_ID"] == nil,

@@ -3,7 +3,7 @@ package import Testing
 
 /// Explores in the preferred mode like a program that doesn't link `InterleavingsEverything`.
 ///
-/// So a program that links it can test what the documentation says about others.
+/// So a program that links the module can test what the documentation says about others.
 package struct UnaidedTrait: TestTrait, SuiteTrait, TestScoping {
     /// Suites pass the trait on to their tests.
     package let isRecursive = true

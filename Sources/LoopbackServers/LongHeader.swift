@@ -3,7 +3,8 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// A response that keeps Foundation busy for seconds on Linux, because Foundation copies all header lines for each of them.
+/// A response that keeps Foundation busy for seconds on Linux, because Foundation copies all header lines again for each
+/// line.
 public enum LongHeader {
     /// 20,000 lines: they take 4 s, during which all sessions of the process wait (swift-corelibs-foundation#5016).
     public static let reply = LoopbackServer.Reply.bytes(

@@ -17,7 +17,7 @@ public final class LoopbackServer: Sendable {
         case unfinished(String)
         /// Send this text, then the other byte by byte, ten each second.
         case dripping(String, String)
-        /// Send this text, then these bytes again and again, until the client closes the connection.
+        /// Send this text, then these bytes repeatedly, until the client closes the connection.
         case endless(String, [UInt8])
         /// Send this text, then reset the connection.
         case reset(String)

@@ -46,7 +46,7 @@ enum ServerSocket {
         let connection = unsafe Darwin.accept(listener, nil, nil)
         #endif
         guard connection >= 0 else { return nil }
-        // A second limit, far beyond the clients' own: a half response that ended would end a client's process.
+        // A second limit, far beyond the clients' own: a truncated response would crash a client's process.
         setLimit(connection, milliseconds: 600_000)
         return connection
     }

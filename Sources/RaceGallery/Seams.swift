@@ -10,8 +10,8 @@ import Foundation
 
 /// A service's dependencies on its surroundings: the simulation's clock, executor and queues.
 ///
-/// In a simulation that drives everything a service takes none of them. It uses the same as any program: the continuous clock,
-/// the default pool and real queues. So the same sources run with their seams and untouched.
+/// In a simulation that drives everything, a service takes none of them and uses what any program uses: the continuous clock, the
+/// default pool and real queues. So the same source code runs in both ways.
 package struct Seams: Sendable {
     private let simulation: Simulation
 
@@ -25,7 +25,7 @@ package struct Seams: Sendable {
     /// Where plain tasks run; `nil`: on the default pool.
     package var executor: (any TaskExecutor)? { simulation.drivesEverything ? nil : simulation.taskExecutor }
 
-    /// Makes a serial queue, and returns a closure that enqueues a block there.
+    /// Creates a serial queue, and returns a closure that enqueues a block there.
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void {
         if simulation.drivesEverything {
             let queue = DispatchQueue(label: label)

@@ -3,14 +3,14 @@ public import Synchronization
 /// A `Mutex` whose critical sections Thread Sanitizer can order: the lock that all our modules use.
 ///
 /// Hold it for a few instructions: never across a suspension, never around foreign code. It is inlinable, so that each module
-/// compiles it for its own types: called as generic code, it made a callback's hit take half as long again.
+/// compiles it for its own types: as generic code, it made a callback's hit take 50 % longer.
 @usableFromInline
 package struct Lock<Value>: ~Copyable, Sendable {
-    // On Linux the slow path of `Mutex` is not instrumented: the sanitizer misses that an unlock happens before the next
-    // lock, and reports races that don't exist. Each owner of the lock first reads what its predecessor wrote here before
-    // unlocking, which tells the sanitizer. This orders nothing that the mutex doesn't order. A load and a store, both under
-    // the lock, are two plain moves on x86, so there is no build without them. `edge` is placed before the mutex, whose word
-    // comes first: behind the mutex's value it would be a second cache line for threads to take from each other.
+    // On Linux the slow path of `Mutex` is not instrumented: the sanitizer misses that an unlock happens before the next lock,
+    // and reports races that don't exist. So each owner of the lock writes here before unlocking, and the next owner reads it
+    // first, which tells the sanitizer. This adds no ordering beyond the mutex's. The load and the store, both under the lock,
+    // are two plain moves on x86, so every build has them. `edge` is placed before the mutex, whose word comes first: after the
+    // mutex's value it would be on a second cache line, for which threads would contend.
     @usableFromInline let edge = Atomic<Bool>(false)
     @usableFromInline let mutex: Mutex<Value>
 
@@ -85,13 +85,12 @@ package struct Lock<Value>: ~Copyable, Sendable {
 
 /// A result that one task waits for; the first completion counts.
 ///
-/// Inlinable for the same reason as ``Lock``: called as generic code, it cost a callback loader's first token a quarter of its
-/// time.
+/// Inlinable for the same reason as ``Lock``: as generic code, it took a quarter of the time to a callback loader's first token.
 @usableFromInline
 package final class SingleResult<Value: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var result: Result<Value, any Error>?
-        /// Resumed exactly once: a task is put here if there is no result, and taken out to be resumed.
+        /// Resumed exactly once: a task is stored here if there is no result, and removed to be resumed.
         @usableFromInline var waiting: WaitingTask?
 
         @inlinable init() {}
@@ -99,7 +98,7 @@ package final class SingleResult<Value: Sendable>: Sendable {
 
     @usableFromInline let state = Lock(State())
 
-    /// Creates a result that has yet to come.
+    /// Creates a result that isn't complete.
     @inlinable package init() {}
 
     /// Sets the result and wakes the task that waits for it, unless there is a result already.
@@ -124,11 +123,12 @@ package final class SingleResult<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// The same; also reports when the waiting task is more urgent than `known`, or becomes so, on systems that notify of it.
+    /// Waits for the result, and reports if the waiting task is, or becomes, more urgent than `known`, on systems that report
+    /// priority escalation.
     package func value(known: Urgency, onRaise: @escaping @Sendable (Urgency) -> Void) async throws -> Value {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return try await value() }
         return try await withTaskPriorityEscalationHandler {
-            // It may have been raised before there was a handler.
+            // The priority may have been raised before the handler was installed.
             let current = Urgency.current
             if known < current { onRaise(current) }
             return try await value()
@@ -138,7 +138,7 @@ package final class SingleResult<Value: Sendable>: Sendable {
     }
 }
 
-/// A line of tasks that do something one after another, in the order of their arrival.
+/// Lets tasks take turns in the order of their arrival.
 ///
 /// No lock is held during a task's turn. A task that is cancelled while it waits leaves at once.
 package final class TurnLine: Sendable {
@@ -203,7 +203,7 @@ package struct Urgency: Comparable, Sendable {
         value = priority.rawValue
     }
 
-    /// Same as `TaskPriority.background`, without a call at each use.
+    /// The same as `TaskPriority.background`, without a call at each use.
     @inlinable package static var background: Urgency { Urgency(value: 9) }
 
     /// The urgency of the current task.
@@ -217,8 +217,8 @@ package struct Urgency: Comparable, Sendable {
 extension Task where Failure == any Error {
     /// Starts a detached task on an executor; `nil`: on the default pool.
     ///
-    /// A task with an executor preference, even for `nil`, looks for its preferred executor at each step. A task that can't fail
-    /// has its operation wrapped in a function that could.
+    /// A task with an executor preference, even for `nil`, looks up its preferred executor at each step. If a task can't throw,
+    /// its operation is wrapped in a function that can.
     @discardableResult
     package static func detached(
         on executor: (any TaskExecutor)?, priority: TaskPriority? = nil,
@@ -235,7 +235,7 @@ extension Task where Success == Void, Failure == any Error {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             escalatePriority(to: urgency.priority)
         } else {
-            // A task that awaits another lends it its priority; this task ends when the other one does.
+            // Awaiting a task escalates its priority to the awaiting task's; this task ends when the awaited one does.
             Task.detached(on: executor, priority: urgency.priority) { _ = await result }
         }
     }
@@ -245,8 +245,8 @@ extension Task where Success == Void, Failure == any Error {
 
 /// The executions that an explorer currently drives in this process.
 ///
-/// Code that would share a task across the program, such as a sleep, checks here first: a task that is started in an execution
-/// ends with it, and one that was started outside doesn't know its time.
+/// Code that would share a task across the program, such as a sleep, checks here first: a task started in an execution ends with
+/// it, and one started outside doesn't use its virtual time.
 package enum DrivenExecutions {
     private static let count = Atomic(0)
 

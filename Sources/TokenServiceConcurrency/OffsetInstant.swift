@@ -5,10 +5,10 @@ package protocol OffsetInstant: InstantProtocol, Sendable where Duration == Swif
 }
 
 extension OffsetInstant {
-    /// The instant that is later by a duration.
+    /// The instant after a duration.
     public func advanced(by duration: Duration) -> Self { Self(offset: offset + duration) }
 
-    /// How much later another instant is.
+    /// The duration from this instant to another.
     public func duration(to other: Self) -> Duration { other.offset - offset }
 
     /// Whether one instant is before another.

@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// Passed from screen to screen; the loaders that it makes share session, cache and tokens, but no state.
+/// Creates loaders that share a session, a cache and tokens, but no state; passed from screen to screen.
 struct MovieLoaderFactory {
     private let loaders: DataLoaderFactory
     private let api: URL

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensOAuth
 import Foundation
 
-/// Two screens at once, one closed while it loads: the second article's example, with the first's tokens.
+/// Two screens at once, one of which is closed while it loads: the second article's example, with the first article's tokens.
 @main
 struct MovieScreens {
     /// The output of `--help`.
@@ -11,7 +11,7 @@ struct MovieScreens {
         once, with one token of one service, and one is closed while it loads.
 
         It brings its own servers, on this machine, and needs no network. Without an
-        argument it tells the story. --help or -h prints this.
+        argument it runs the example. --help or -h prints this.
         """
 
     @MainActor
@@ -39,7 +39,7 @@ struct MovieScreens {
         exit(status)
     }
 
-    /// Plays the story and prints it line by line.
+    /// Runs the example and prints each event.
     @MainActor
     static func play(_ say: (String) -> Void) async throws {
         let server = try MovieServer()
@@ -57,7 +57,7 @@ struct MovieScreens {
 
         horror.close()
         _ = await departures.next()
-        say("The horror screen is closed: its request has ended, and it hears nothing more.")
+        say("The horror screen is closed: its request ended, and its handler isn't called.")
 
         server.showComedies()
         await comedy.shown()
@@ -76,5 +76,5 @@ struct MovieScreens {
     }
 }
 
-/// The story didn't end as expected.
+/// The example didn't end as expected.
 struct UnexpectedEnding: Error {}

@@ -63,7 +63,7 @@ private final class ServerState: Sendable {
         return !isRevoked && request.contains("Authorization: Bearer token-\(issued)\r\n")
     }
 
-    /// Waits on the server's own thread; one signal is enough for all requests.
+    /// Blocks the server's own thread; one signal is enough for all requests.
     func waitForComedies() {
         comedies.wait()
         comedies.signal()

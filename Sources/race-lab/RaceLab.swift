@@ -3,7 +3,7 @@ import RaceGallery
 
 /// The lab: six designs on a simulated server, or three on a real one.
 @main struct RaceLab {
-    /// What `sysexits.h` calls `EX_USAGE`.
+    /// `EX_USAGE` of `sysexits.h`.
     private static let usageStatus: Int32 = 64
 
     static func main() async {

@@ -80,8 +80,9 @@ public struct AccessToken: Sendable {
 
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
-    /// For code written against the articles' API. It says nothing about the moment of use, has no leeway, and reads the
-    /// machine's monotonic clock; ``TokenService`` never uses it. Ask the service for a token instead of keeping one.
+    /// For code written against the articles' API. A token can expire between this check and its use. There is no leeway, and the
+    /// check reads the machine's monotonic clock; ``TokenService`` never uses it. Ask the service for a token instead of keeping
+    /// one.
     public var isValid: Bool {
         guard let lifetime = storage.lifetime else { return true }
         return storage.created.duration(to: .now) < lifetime
@@ -163,7 +164,7 @@ extension AccessToken: Redacted {
 }
 
 extension AccessToken {
-    /// Whether the key with this thumbprint can prove requests with the token, or they need no proof.
+    /// Whether the token is bound to no key, or to the key with this thumbprint.
     package func isBound(onlyTo keyThumbprint: String?) -> Bool { self.keyThumbprint ?? keyThumbprint == keyThumbprint }
 
     /// Returns the token, or an expired copy if it is bound to another key: no caller gets it, but its grant is kept.

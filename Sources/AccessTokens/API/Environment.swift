@@ -69,9 +69,9 @@ extension TokenService {
     }
 }
 
-/// Any clock with a fixed origin, from which its times are counted.
+/// A clock of any type, with a fixed origin from which times are counted.
 package final class ServiceClock: Sendable {
-    /// The clock of all services with the default clock, except those that an explorer drives: they have a time of their own.
+    /// The clock of all services with the default clock, except those that an explorer drives, which have their own time.
     static let continuous = ServiceClock(other: nil)
 
     /// The origin on the default clock, which is read directly because every hit pays for a reading.
@@ -106,7 +106,7 @@ package final class ServiceClock: Sendable {
         ServiceClock(other: OtherClock(opening: clock, at: clock.now))
     }
 
-    /// Whether sleeps on it are the runtime's own.
+    /// Whether sleeping on it uses the runtime's own sleep.
     var isSystemClock: Bool { other?.isSystemClock ?? true }
 
     /// The time since the clock was opened.

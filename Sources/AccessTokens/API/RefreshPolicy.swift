@@ -13,7 +13,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///   - loadTimeout: How long a load may take before its callers get a time-out error; 30 s, at least 1 ms.
     ///
     ///     30 s is longer than any healthy token endpoint needs, and shorter than a person's patience. Give the loader's transport
-    ///     a shorter limit of its own, so that a slow exchange ends as a failure instead of being given up.
+    ///     its own, shorter limit, so that a slow exchange ends as a failure instead of being given up.
     ///   - maximumLeeway: How long before its real expiry a token stops being handed out, at most; 60 s.
     ///
     ///     Within this time the token is handed out only after a transient failure of a load, and only for nine tenths of the time.
@@ -38,7 +38,7 @@ public struct RefreshPolicy: Sendable, Hashable {
         self.maximumRefreshWindow = max(maximumRefreshWindow, .zero)
     }
 
-    /// The longest pause between failing loads; 60 s, so that a service recovers within a minute after its server does.
+    /// The longest pause between failing loads; 60 s, so that a service recovers within a minute of its server.
     package static let longestPause = Duration.seconds(60)
 
     /// The longest `Retry-After` that is honoured; 3,600 s, MSAL's limit: a larger one is more likely a mistake.
@@ -49,16 +49,16 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3.
     ///
-    /// The attempts are a minute or more apart: a session that is still alive survives a deployment, and the user of a dead one
-    /// learns of it within minutes.
+    /// The attempts are a minute or more apart: a valid session survives a deployment of the server, and the user of an invalid
+    /// one is told within minutes.
     static let unclearRefusalLimit = 3
 
     /// How long the service waits for an operation of a ``TokenStore``; 5 s.
     ///
     /// A disk or a keychain that takes longer isn't working properly, and callers shouldn't wait for it.
     package static let storeTimeout = Duration.seconds(5)
-    /// The shortest time between two reads of a shared store by a service that pauses; as long as for one that waits for a
-    /// change.
+    /// The shortest time between two reads of a shared store by a service that is backing off; the same as for one that waits for
+    /// a change.
     package static let lookPause = Duration.seconds(1)
 
     /// The longest lifetime that is counted; ten years, since longer ones only risk overflow.
@@ -73,7 +73,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// the middle of such a load.
     package static let earliestSpending = Duration.seconds(60)
 
-    /// How many invalidated tokens a service remembers; 8: more than a server hands out before the limit below.
+    /// How many invalidated tokens a service remembers; 8, more than ``invalidationLimit``.
     static let rememberedRejections = 8
 
     /// How many loads invalidations may cause within ``invalidationPeriod``; 5, Alamofire's limit.
@@ -85,21 +85,24 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// How many given-up loads may still run beside the current one; 2: a hanging server must not accumulate requests.
     static let abandonedFlights = 2
 
-    /// After how many times ``loadTimeout`` a given-up load is forgotten and blocks no other; 4, two minutes by default.
+    /// How many times ``loadTimeout`` pass before a given-up load is forgotten and no longer blocks others; 4, two minutes by
+    /// default.
     ///
-    /// Such a load has lost its callback, or its transport has no limit. Until then no non-repeatable load starts beside it, and
-    /// at most two repeatable ones do. Loads of a grant that processes share are the exception: only their end, or a fence, lets
-    /// another start.
+    /// The callback of such a load was lost, or its transport has no time limit. Until then no non-repeatable load starts beside
+    /// it, and at most two repeatable ones do. The exception is a load of a grant that processes share: another starts only after
+    /// it has ended, or after a fence.
     ///
     /// An operation of a ``TokenStore`` is forgotten 95 s after it began: three times ``loadTimeout`` after its limit of 5 s.
     package static let timeoutsUntilForgotten = 4
 
-    /// The part of a token's leeway that is left unused when the token is handed out after a failure; a tenth, 6 s of a minute:
-    /// enough for a request to arrive.
+    /// The divisor of a token's leeway that gives the part left unused after a failed refresh.
+    ///
+    /// A tenth, 6 s of a minute: enough for a request to arrive.
     static let unusedPartOfLeeway = 10
 
-    /// The share by which jitter shortens a refresh window or lengthens a pause, at most: a tenth of a window, a quarter of a
-    /// pause; enough to spread a fleet of clients that started together.
+    /// The largest share by which jitter shortens a refresh window (a tenth) or lengthens a pause (a quarter).
+    ///
+    /// Enough to spread clients that started together.
     static let windowJitter = 0.1
     static let pauseJitter = 0.25
 }

@@ -1,6 +1,6 @@
 public import TokenServiceConcurrency
 
-/// The result of ``TokenService/reset()`` or ``TokenService/replace(with:)``: the tokens given up, and the store's part.
+/// The result of ``TokenService/reset()`` or ``TokenService/replace(with:)``: the tokens given up, and whether the store failed.
 public struct SessionChange: Sendable {
     /// The tokens that the service and its store gave up.
     ///
@@ -10,8 +10,8 @@ public struct SessionChange: Sendable {
 
     /// Why the store may not have done what was asked; `nil` if it has.
     ///
-    /// After a reset: the next run of the program may find the old token, or the store has removed something that it could not
-    /// read, which then can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
+    /// After a reset: the next run of the program may find the old token, or the store has removed a token that it could not
+    /// read, so that it can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
     /// longer than 5 s continues, and may still succeed.
     public let storeFailure: TokenServiceError?
 
@@ -34,7 +34,7 @@ public struct DiscardedGrant: Sendable {
         ///
         /// Think before you revoke it: some servers then end the whole session, including the new token.
         public static let replaced = Reason(text: "replaced")
-        /// A load that had taken too long delivered it after a newer load had delivered.
+        /// It came from a load that had timed out, after a newer load had brought a token.
         public static let superseded = Reason(text: "superseded")
 
         package let text: String

@@ -11,14 +11,14 @@ public struct StoredToken: Sendable, Hashable {
     /// The token.
     public var token: AccessToken
 
-    /// When its load began.
+    /// When the token's load began.
     public var received: Date
 
     /// Creates the pair.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - received: When its load began.
+    ///   - received: When the token's load began.
     public init(_ token: AccessToken, received: Date) {
         self.token = token
         self.received = received
@@ -140,7 +140,7 @@ package enum StoredTokenFormat {
         let refreshIn: Span?
         let scope: String?
         let refreshToken: String?
-        /// In seconds since 2001, too.
+        /// Also in seconds since 2001.
         let refreshTokenExpiration: Double?
         let keyThumbprint: String?
 

@@ -5,8 +5,8 @@ public import TokenServiceConcurrency
 /// Each load whose start is announced is also announced to end, by an event with its number: ``Name/loadSucceeded``,
 /// ``Name/loadFailed``, ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of loads that a fence
 /// (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the
-/// loads of all earlier generations. The end of a load that timed out may be announced a second time, when its result comes late:
-/// by any of these events, whether it brings a token, an expired one, a failure, or nothing.
+/// loads of all earlier generations. If the result of a load that timed out arrives late, its end is announced a second time, by
+/// any of these events.
 public struct TokenEvent: Sendable, Described {
     /// What happened, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, Described {
@@ -18,7 +18,8 @@ public struct TokenEvent: Sendable, Described {
         public static let loadSucceeded = Name(text: "loadSucceeded")
         /// A load failed or timed out; ``TokenEvent/error`` says why.
         public static let loadFailed = Name(text: "loadFailed")
-        /// A load failed or timed out, and the current token stays: a refresh ahead, or a load inside the token's leeway.
+        /// A load failed or timed out, and callers keep getting the current token: it was a refresh ahead, or a load inside the
+        /// token's leeway.
         public static let refreshFailed = Name(text: "refreshFailed")
         /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
         /// service was already working on the shared grant.
@@ -27,7 +28,7 @@ public struct TokenEvent: Sendable, Described {
         public static let invalidated = Name(text: "invalidated")
         /// The program gave the service a new token.
         public static let replaced = Name(text: "replaced")
-        /// The store had a token of an earlier run or, if the grant is shared, of another service; callers get it now.
+        /// Callers get the store's token, from an earlier run or, if the grant is shared, from another service.
         public static let restored = Name(text: "restored")
         /// An operation of the store failed or took too long, without ending a load; ``TokenEvent/error`` says why.
         public static let storeFailed = Name(text: "storeFailed")
@@ -43,7 +44,7 @@ public struct TokenEvent: Sendable, Described {
     /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
     public private(set) var generation: Int
 
-    /// The number of the load that the event is about, counted from 1 in this service; `nil` if it is about none.
+    /// The number of the load that the event is about, counted from 1 in this service; `nil` if it isn't about a load.
     public let load: Int?
 
     /// How many callers joined that load, its first one included.
@@ -72,7 +73,7 @@ public struct TokenEvent: Sendable, Described {
         self.error = error
     }
 
-    /// One line for a log, with the error's code, cause and remedy; never a token.
+    /// One line for a log, with the error's code, cause and remedy; it never contains a token.
     package var text: String {
         var text = "\(name) generation=\(generation)"
         if let load { text += " load=\(load) callers=\(callers)" }
@@ -121,7 +122,7 @@ package enum LogText {
 }
 
 extension TokenServiceError {
-    /// The cause's name for logs: its own, or else its type's; `nil` if there is no cause.
+    /// The cause's name for logs: its log code, or else the name of its type; `nil` if there is no cause.
     var cause: String? {
         guard let underlying else { return nil }
         let code = (underlying as? any TokenLoadFailure)?.logCode

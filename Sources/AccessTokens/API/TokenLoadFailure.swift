@@ -48,8 +48,8 @@ extension TokenLoadFailure {
 /// grant for the next load, saves it, and treats ``reason`` as the load's error. Callers and events get the reason alone, so
 /// no error that leaves the service contains the grant.
 ///
-/// Each further attempt spends a refresh token. So callers get the error for a minute, or for as long as
-/// the server asks with `Retry-After` (``retryAfter``), even if that is shorter.
+/// Each further attempt spends a refresh token. So callers get the error for a minute, or for the server's `Retry-After`
+/// (``retryAfter``) if there is one, even if it is shorter.
 public struct SalvagedGrant: TokenLoadFailure {
     /// The `previous` of the next load: a token with the new refresh token.
     public let grant: AccessToken

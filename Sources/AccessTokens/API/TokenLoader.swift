@@ -2,9 +2,8 @@ import TokenServiceConcurrency
 
 /// Anything that can get a token from an authorization server.
 ///
-/// A ``TokenService`` calls it on behalf of all its callers: one load at a time, in a task of its own that inherits no caller's
-/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: it gets what it needs from the past as
-/// `previous`.
+/// A ``TokenService`` calls it on behalf of all its callers: one load at a time, in its own task, which inherits no caller's
+/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: what it needs is passed as `previous`.
 public protocol TokenLoader: Sendable {
     /// Gets a new token.
     ///
@@ -21,9 +20,9 @@ public protocol TokenLoader: Sendable {
     ///
     /// For `client_credentials` it may. With a rotating refresh token it must not: the server may treat the repetition as theft
     /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds `RefreshPolicy(loadTimeout:)` is cancelled, and
-    /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, unless
-    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` comes between, or four times the limit
-    /// have passed since its start: then it is cancelled, too.
+    /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, until
+    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` is called, or four times the limit have passed since its
+    /// start: then it is cancelled, too.
     ///
     /// In a program's first minute, a non-repeatable load that would spend a refresh token doesn't start ahead of expiry either.
     /// It starts only when a caller waits for it: see ``TokenService/drain(within:)``.
@@ -36,8 +35,9 @@ public protocol TokenLoader: Sendable {
 
     /// The thumbprint of the key that the loader's tokens are bound to; `nil` by default: they are bound to none.
     ///
-    /// A service doesn't hand out a token that its store keeps if it is bound to another key: no request with it could be proven.
-    /// It is the `previous` of the next load, since its grant may still be good. A loader that wraps another returns the other's.
+    /// A service doesn't hand out a stored token that is bound to another key, since no request with it could be proven. It
+    /// passes that token to the next load as `previous`, since the grant may still be good. A loader that wraps another returns
+    /// the other's.
     var keyThumbprint: String? { get }
 }
 
@@ -74,7 +74,7 @@ extension TokenService {
     }
 }
 
-/// A loader made of a closure.
+/// A loader that calls a closure.
 package struct ClosureTokenLoader: TokenLoader {
     package let isRepeatable: Bool
     let load: @Sendable @concurrent (AccessToken?) async throws -> AccessToken

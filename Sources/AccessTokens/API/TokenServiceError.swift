@@ -95,7 +95,7 @@ public struct TokenServiceError: Error, Sendable {
         let remedy: Remedy
         let retryAt: Date?
         let retryOffset: Duration?
-        /// Whether that moment had come already when the error was dated.
+        /// Whether that moment was due when it was set.
         let isDue: Bool
 
         init(
@@ -119,12 +119,12 @@ public struct TokenServiceError: Error, Sendable {
         self.details = details
     }
 
-    /// The same error, in force until this moment of the service's clock.
+    /// Returns the same error with this moment of the service's clock as the next attempt.
     func holding(until moment: Duration) -> TokenServiceError {
         TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
     }
 
-    /// The same error with the moment of the next attempt on the wall clock, so long from now.
+    /// Returns the same error with the next attempt on the wall clock, `wait` from now.
     func dated(_ now: Date?, in wait: Duration) -> TokenServiceError {
         let moment = now?.addingTimeInterval(wait / .seconds(1))
         return TokenServiceError(
@@ -139,7 +139,7 @@ public struct TokenServiceError: Error, Sendable {
 
 /// A service whose loader uses another service passes on the other's remedy.
 extension TokenServiceError: TokenLoadFailure {
-    /// The cause's own name, or the code's.
+    /// The log code of the cause, or else this error's own code.
     public var logCode: String? { (underlying as? any TokenLoadFailure)?.logCode ?? code.description }
 }
 
@@ -160,14 +160,14 @@ extension TokenServiceError: DescribedError {
             "The server refused the grant or the client's own credentials, without saying which. Sign in again, or correct "
                 + "the credentials. The service tries again after pauses of about a minute."
         case .loadFailed where remedy == .programChange:
-            "Loading a token failed, and trying again can't help: the program has to be changed."
+            "Loading a token failed, and trying again can't help: the program must be changed."
         case .loadFailed where remedy == .clientRegistration:
             "Loading a token failed because of the client: correct its configuration or its registration at the server. The service "
                 + "tries again after pauses of about a minute."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
-            "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the sign-in is "
-                + "shared, a wait for another process is part of that time."
+            "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the grant is "
+                + "shared, waiting for another process counts towards that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load continues for other callers."
         case .reset:
             "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "

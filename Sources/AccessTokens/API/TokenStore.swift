@@ -2,17 +2,17 @@ import TokenServiceConcurrency
 
 /// Where a ``TokenService`` keeps its token between runs of the program.
 ///
-/// The service calls one operation at a time, in the order in which it decided on them, in tasks that are never cancelled. So a
-/// sign-out's ``remove()`` has the last word; a ``load()`` comes before it, since the removed token is to be revoked. A token is
-/// saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
+/// The service calls one operation at a time, in the order in which it decided on them, in tasks that are never cancelled. So
+/// nothing is written after a sign-out's ``remove()``. A ``load()`` precedes it, since the removed token has to be revoked. A
+/// token is saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
 /// operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
 /// `RefreshPolicy(loadTimeout:)` later, 95 s after it began with the default limit, the service considers its callback lost and
-/// begins the next operation beside it. If a save or removal ends after all, it may have written last: then the service repeats
-/// its latest decision.
+/// begins the next operation beside it. If the earlier save or removal ends after all, it may have written last. Then the service
+/// repeats its latest save or removal.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
-    /// Called at the first miss, and before a removal. It has 5 s, and at the first miss no more than
+    /// Called at the first miss, and before a removal. It may take 5 s, and at the first miss no longer than
     /// `RefreshPolicy(loadTimeout:)`. After that, callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
@@ -41,7 +41,7 @@ package final class InMemoryTokenStore: TokenStore {
     @concurrent package func remove() async { stored.withLock { $0 = nil } }
 }
 
-/// A collection of stores that can name the keys that have something stored.
+/// A collection of stores that can list the keys for which something is stored.
 public protocol StoredKeys<Key>: Sendable {
     /// The type of the keys.
     associatedtype Key: Hashable & Sendable
@@ -74,7 +74,7 @@ public protocol TokenStores<Key>: StoredKeys {
     /// Equal keys must have the same store. Two strings with different bytes can be equal in Swift: `"caf\u{E9}"` and
     /// `"cafe\u{301}"`.
     ///
-    /// Called each time that a service is made, on any thread. Calls may run at the same time, even for the same key. Only make
+    /// Called whenever a service is created, on any thread. Calls may run at the same time, even for the same key. Only create
     /// the store here: don't read or write anything.
     ///
     /// - Parameter key: The key.

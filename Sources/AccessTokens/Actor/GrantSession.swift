@@ -2,20 +2,19 @@ import TokenServiceConcurrency
 
 /// Access to a shared record, which a service that shares its grant uses in place of a store of its own.
 ///
-/// `AccessTokensSharing` has the only implementation, so that a program that shares nothing doesn't carry it. `reset` and
-/// `replace` treat it like any token store; flights go through ``perform(_:)``.
+/// Only `AccessTokensSharing` implements it, so a program without shared grants doesn't link that code. `reset` and `replace`
+/// treat it like any token store; flights go through ``perform(_:)``.
 package protocol GrantSession: AnyObject, TokenStore {
     /// How often callers check whether other services have signed out; `nil`: only when they need a token.
     var checkEvery: Duration? { get }
 
-    /// When the service can be released without a loss; `nil`: not before the store has the last sign-in or sign-out.
+    /// When the service can be released without a loss; `nil` until the store has the last sign-in or sign-out.
     var idleFrom: Duration? { get }
 
-    /// Whether it is working on the record although no flight waits for it.
+    /// Whether the session is working on the record while no flight waits for it.
     var isAtWork: Bool { get }
 
-    /// A sign-in or, without a token, a sign-out takes effect; the record must learn of it before any load that begins
-    /// afterwards.
+    /// Notes that a sign-in or, without a token, a sign-out takes effect; the record must show it before any later load begins.
     func noteFence(_ token: StoredToken?, number: Int)
 
     /// The user asked to try again.
@@ -24,22 +23,22 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// Returns the grants that fences displaced from the record, each only once, to be handed over.
     func takeDisplaced() -> [DiscardedGrant]
 
-    /// Returns the session that another service has ended, as a fence found; only once.
+    /// Returns, only once, the end of a session by another service, if a fence found one.
     func takeEnd() -> SessionEnd?
 
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
 }
 
-/// A session that another service has ended, as a sign-in or a sign-out found in the shared record.
+/// A session that another service has ended, as this service's sign-in or sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before the sign-in of this number, whose own session continues; `isKnown`: whether the record had shown one.
+    /// The session before this service's sign-in with this number ended; `isKnown`: whether the record had shown that session.
     case beforeSignIn(Int, isKnown: Bool)
-    /// The session that began with the last sign-in or sign-out: another service's sign-in or sign-out has overtaken it.
+    /// The session since the last sign-in or sign-out ended: another service has signed in or out since.
     case overtaken
 }
 
-/// Makes a service's session, on the service's own clock.
+/// Creates a service's session, on the service's own clock.
 package typealias GrantSessionMaker = @Sendable (ServiceClock, TokenService.Environment) -> any GrantSession
 
 /// The data that a session needs to perform a flight.
@@ -47,11 +46,11 @@ package struct SharedFlightPlan: Sendable {
     package let id: Int
     package let policy: RefreshPolicy
     package let isRepeatable: Bool
-    /// When the callers' time is over, on the service's clock.
+    /// The time on the service's clock at which the callers' wait ends.
     package let deadline: Duration
-    /// Whether a token is still handed out meanwhile, so that no caller waits.
+    /// Whether callers keep getting the current token, so that none of them waits.
     package let isRefresh: Bool
-    /// Whether the flight only checks for what other services have written, since the service pauses or its token is good.
+    /// Whether the flight only checks what other services have written, because the service is backing off or its token is good.
     package let isLook: Bool
     /// The token to replace, as the service remembers it.
     package let previous: AccessToken?
@@ -59,14 +58,13 @@ package struct SharedFlightPlan: Sendable {
     package let keyThumbprint: String?
     /// Tokens that resource servers refused.
     package let refused: [String]
-    /// Whether nothing waits for it any longer, because of a fence, its limit or a drain.
+    /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain.
     package let isAbandoned: @Sendable () -> Bool
     /// Gives the service the record's token, which is inside its leeway, and the time since its load began.
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Passes the grants that fences displaced to the program, unless a store operation will; returns `false` if the flight's
-    /// session is over.
+    /// Passes grants displaced by fences to the program, unless a store operation does; returns `false` if the session is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
 
@@ -75,7 +73,7 @@ package struct SharedFlightEnd: Sendable {
     package enum Outcome: Sendable {
         /// A token, and how long ago its load began.
         case token(AccessToken, age: Duration, isAdopted: Bool)
-        /// - Parameter isCostly: Whether it has brought a new grant, which is now in the record.
+        /// - Parameter isCostly: Whether the flight brought a new grant, which is now in the record.
         case failed(TokenServiceError, retryAfter: Duration?, isCostly: Bool)
         /// Another service is loading, and no caller waits here; or a check found nothing new.
         case gaveUp
@@ -88,9 +86,9 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// A token that the flight brought and that the record can't hold; to be revoked.
     package let discarded: AccessToken?
-    /// Records another service's sign-out, to be called once the service has ended its own session for it.
+    /// Records another service's sign-out; call it after this service has ended its own session.
     package let learns: (@Sendable () -> Void)?
-    /// Work that no caller waits for, and that keeps the service alive until it has ended.
+    /// Work that no caller waits for, but that keeps the service alive until it has finished.
     package var afterwards: (@Sendable () async -> Void)?
 
     package init(_ outcome: Outcome, discarded: AccessToken?, learns: (@Sendable () -> Void)? = nil) {
@@ -114,7 +112,7 @@ extension TokenService {
 
     /// Lets the session perform a flight of a shared grant.
     ///
-    /// Its task is never cancelled: a loaded token is saved even if all its callers have left. Only the loader's own task can be
+    /// Its task is never cancelled: a loaded token is saved even if all callers have left. Only the loader's own task can be
     /// cancelled.
     func share(by session: any GrantSession, urgency: Urgency) {
         guard let flight = machine.state.flight else { return }
@@ -142,22 +140,22 @@ extension TokenService {
             handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })
     }
 
-    /// Runs the loader in a task of its own, which a fence or a limit may cancel.
+    /// Runs the loader in its own task, which a fence or a limit may cancel.
     private func load(
         _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
     ) async -> Result<AccessToken, any Error> {
-        // Callers may have come while the record was read.
+        // More callers may have joined while the record was being read.
         let urgency = max(.current, lobby.withLock { $0.urgency })
         let task = Task.detached(on: executor, priority: urgency.priority) { [loader, loadExecutor] in
             try await LoadMembership.$current.withValue(membership) {
                 try await withTaskExecutorPreference(loadExecutor) {
-                    // This process may have been stopped for so long that other processes no longer respect its mark.
+                    // This process may have been suspended for so long that other processes no longer respect its mark.
                     try LoadTime.check()
                     return try await loader.loadToken(replacing: previous)
                 }
             }
         }
-        // The callers' flight may be over already.
+        // The flight may have ended meanwhile.
         if var load, load.flight == flight.id {
             load.loader = task
             setLoad(load)
@@ -200,7 +198,7 @@ extension TokenService {
                 await self.step { _, _ in }
             }
         }
-        // A sign-out that was read before a fence, or before another flight's sign-out, is compared again at the next read.
+        // If a fence or another flight's sign-out came after this read, the next read compares the record again.
         if flight.generation == machine.generation { end.learns?() }
         step { $0.shared(end.outcome, by: flight.id, at: $1) }
     }

@@ -8,7 +8,7 @@ package final class ServiceTies: Sendable {
     let session: (any GrantSession)?
     let hasStore: Bool
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
-    /// Hears when this service may be released; `nil` for a service that stands alone.
+    /// Notified when this service may be released; `nil` for a service that isn't part of a collection.
     let tether: ServiceTether?
     /// The lender of its grant, if other services use it, too.
     let lender: (any GrantLender)?
@@ -39,7 +39,7 @@ package final class ServiceTies: Sendable {
 package struct ServiceTether: Sendable {
     /// Whether anything may listen to the events.
     package let use: HubUse
-    /// Called in the service's own order, outside all locks.
+    /// Called outside all locks, in the order of the service's events.
     package let send: @Sendable (ServiceReport) -> Void
 
     package init(use: HubUse, _ send: @escaping @Sendable (ServiceReport) -> Void) {
@@ -52,23 +52,23 @@ package struct ServiceTether: Sendable {
 @usableFromInline
 package enum ServiceReport: Sendable {
     case announce(TokenEvent)
-    /// The time from which nothing would be lost with the service has changed; `nil`: not before its next report.
+    /// The time from which the service can be released without a loss has changed; `nil`: not before its next report.
     case changed(any AnyObject & Sendable, idleFrom: Duration?, at: Duration)
-    /// The service was released by its last owner; its last report.
+    /// The service's last owner released it; no report follows.
     case ended
 }
 
 // MARK: A grant of several keys
 
-/// Keeps a refresh token that several keys use; their services hand sign-ins and sign-outs over to it.
+/// Keeps a refresh token that several keys use; their services pass sign-ins and sign-outs to it.
 package protocol GrantLender: AnyObject, Sendable {
     /// A user has signed in through one of the keys; this takes effect at once, for every load that begins afterwards.
     ///
-    /// - Returns: Whether the service has yet to learn of an earlier sign-out through another key; and a result that completes
-    ///   when the store has the new grant, or has taken too long, `nil` if there is nothing to do.
+    /// - Returns: Whether the service hasn't yet been told of an earlier sign-out through another key; and a result that
+    ///   completes when the store has the new grant or has timed out, or `nil` if there is nothing to do.
     func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?)
 
-    /// A user has signed out of one of the keys; this takes effect at once, as well.
+    /// A user has signed out of one of the keys; this, too, takes effect at once.
     func signOut() -> SingleResult<SessionChange>?
 
     /// A caller who waits for a sign-in or a sign-out has become more urgent.
@@ -84,7 +84,7 @@ package protocol GrantLender: AnyObject, Sendable {
 /// A load that used a shared grant failed.
 package struct LentGrantFailure: Error {
     let cause: any Error
-    /// Whether a user has signed in or out since, so that the failure says nothing about the current grant.
+    /// Whether a user has signed in or out since the load began, so that the failure isn't about the current grant.
     let isOutdated: @Sendable () -> Bool
 
     package init(_ cause: any Error, isOutdated: @escaping @Sendable () -> Bool) {
@@ -99,16 +99,17 @@ package struct LoadDeserted: Error {
 }
 
 extension TokenService {
-    /// Signs out an earlier service of the key by removing its token from the store, unless the user has signed in meanwhile.
+    /// Signs out an earlier service of the key by removing its token from the store, unless the user has signed in since.
     ///
-    /// - Returns: `nil` if there was a fence already.
+    /// - Returns: `nil` if there has been a fence.
     package nonisolated func resetUnlessFenced() async -> SessionChange? {
         let fence = await visit { $0.generation == 0 && $0.ties?.lender?.wasFenced != true ? $0.signOut() : nil }
         guard let fence else { return nil }
         return await end(of: fence)
     }
 
-    /// Announces an event of the service that keeps this one's shared grant, in this one's order and with its generation.
+    /// Announces an event of the service that keeps this one's shared grant, in the order of this service's events and with its
+    /// generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
         await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.generation))) }
     }
@@ -128,7 +129,7 @@ extension TokenService {
 
 // MARK: Events
 
-/// Hands every event to every subscriber, each with a bounded buffer of its own.
+/// Hands every event to every subscriber, each with its own bounded buffer.
 package final class EventHub<Event: Sendable>: Sendable {
     private struct Subscribers {
         var next = 0
@@ -144,7 +145,7 @@ package final class EventHub<Event: Sendable>: Sendable {
         if use.wasUsed { for stream in current { stream.finish() } }
     }
 
-    /// Returns a stream of the events from now on; a slow reader loses the oldest.
+    /// Returns a stream of the events from now on; a slow reader loses the oldest events.
     package func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))

@@ -1,7 +1,7 @@
 import Synchronization
 import TokenServiceConcurrency
 
-/// Rings alarms at their times; one task sleeps until the earliest of them, until an earlier one is set.
+/// Rings alarms at their times; one task sleeps until the earliest, and another is added if an earlier one is set.
 ///
 /// All services on the default clock share one, so the limit of a load that ends in time costs an entry in a heap and no task.
 package final class Sleeper: Sendable {
@@ -13,7 +13,7 @@ package final class Sleeper: Sendable {
         /// When it rings.
         let time: Duration
         fileprivate let place: Place
-        /// Whether, when it was added, no existing sleep ended in time for it.
+        /// Whether every sleep ended too late for it when it was added.
         fileprivate let isFirst: Bool
 
         /// Whether it hasn't rung or been cancelled yet.
@@ -24,7 +24,7 @@ package final class Sleeper: Sendable {
             if isFirst { sleeper.sleep(until: time) }
         }
 
-        /// Returns whether it would have rung.
+        /// Cancels the alarm; returns whether it was still pending.
         @discardableResult
         func callOff() -> Bool { sleeper.callOff(place) }
     }
@@ -61,7 +61,7 @@ package final class Sleeper: Sendable {
 
         func holds(_ place: Place) -> Bool { bells[place.slot].number == place.number }
 
-        /// Takes an alarm's action out, since it is performed or cancelled only once.
+        /// Removes and returns an alarm's action, so that it is performed or cancelled only once.
         mutating func takeBell(at place: Place) -> Bell? {
             guard holds(place) else { return nil }
             bells[place.slot].number = 0
@@ -84,7 +84,7 @@ package final class Sleeper: Sendable {
         }
     }
 
-    /// The number of sleeps from which on a new one ends when half of its time has passed.
+    /// The number of sleeps from which a new one lasts only half the time until its alarm.
     ///
     /// So a series of times that each come a little earlier adds a sleep for each halving, down to a millisecond, not for each
     /// time.
@@ -108,7 +108,7 @@ package final class Sleeper: Sendable {
         for sleep in state.withLock({ $0.takeSleeps() }) { sleep.task?.cancel() }
     }
 
-    /// How many alarms it keeps, how many tasks sleep for them, and how many slots their bells have.
+    /// The numbers of alarms, of sleeping tasks, and of slots for bells.
     var counts: (alarms: Int, sleeps: Int, slots: Int) {
         state.withLock { ($0.alarms.count, $0.sleeps.count, $0.bells.count) }
     }
@@ -140,7 +140,7 @@ package final class Sleeper: Sendable {
     private func sleep(until time: Duration) {
         let rest = time - clock.now()
         let end: Duration? = state.withLock { state in
-            // Another thread may have cancelled the alarm before it was set, or have set one for the time.
+            // Another thread may have cancelled the alarm before it was set, or another task may already wake at that time.
             if state.alarms.count == 0 { return nil }
             if let next = state.sleeps.last?.end, next <= time { return nil }
             let isCrowded = state.sleeps.count >= Self.many && rest > .milliseconds(1)
@@ -187,7 +187,7 @@ package final class Sleeper: Sendable {
 package struct Alarms: ~Copyable, Sendable {
     private struct State {
         var alarm: Sleeper.Alarm?
-        /// A sleeper of its own, created on first use.
+        /// The owner's own sleeper, created on first use, unless it uses the shared one.
         var ownSleeper: Sleeper?
     }
 
@@ -210,7 +210,7 @@ package struct Alarms: ~Copyable, Sendable {
     package func wake(
         at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
     ) {
-        // An execution that an explorer drives has a sleeper of its own: its sleeps begin and end with it.
+        // An execution that an explorer drives has its own sleeper: its sleeps begin and end with it.
         let isShared = clock === ServiceClock.continuous && executor == nil && !DrivenExecutions.areRunning
         let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
@@ -236,13 +236,13 @@ package struct Alarms: ~Copyable, Sendable {
 extension TokenService {
     /// Makes sure that the service checks its time limits when the limit of a load or of the store has passed.
     ///
-    /// The alarm retains the service until then, as the work that it limits does anyway. With a weak reference a load would cost
+    /// Until then the alarm retains the service, as does the work whose limit it is. With a weak reference a load would cost
     /// twice as much.
     nonisolated func wake(at deadline: Duration) {
         alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
     }
 
-    /// Does the same for a caller's limit; the caller may have left long before.
+    /// Does the same for a caller's own limit, even if that caller leaves earlier.
     nonisolated func wake(atLimit limit: Duration) {
         alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }
@@ -256,7 +256,7 @@ extension TokenService {
         }
         for waiter in late { waiter.resume(with: .failure(TokenServiceError(.deadlineExceeded))) }
         if let next { wake(atLimit: next) }
-        // Step even if the deadline has yet to come: an alarm set from here could retain the service for a load that has just
+        // Step even if the deadline has yet to come: setting another alarm here could retain the service for a load that has just
         // ended.
         if deadline < .forever { await step { $0.elapse(to: max($1, now)) } }
     }

@@ -42,7 +42,7 @@ extension TokenService {
     /// So ask the service that the token came from: with `TokenServices`, hold on to the key's service for as long as the request
     /// lasts.
     ///
-    /// **Concurrent calls.** Any number of calls with one token cause one load. A reset that comes while a call waits ends it.
+    /// **Concurrent calls.** Any number of calls with one token cause one load. A reset ends the calls that are waiting.
     ///
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
@@ -57,7 +57,7 @@ extension TokenService {
         let seen = await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
         guard let (token, generation) = seen else { throw TokenServiceError(.reset) }
         if let token { return token }
-        // A reset from here on ends this call, which began in the generation before it.
+        // A reset from now on ends this call, which belongs to the generation before that reset.
         guard let limit else { return try await join(seen: generation) }
         return try await join(seen: generation, within: limit)
     }
@@ -83,7 +83,7 @@ extension TokenService {
         return look.token == nil || clock.now() < nothingDueUntil ? look : lookAndRefresh()
     }
 
-    /// The same as ``look()``, when more may be due than handing out the token, such as a refresh or a deadline.
+    /// The same as ``look()``, for when a refresh or a deadline may be due as well.
     private nonisolated func lookAndRefresh() -> Look {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
@@ -170,11 +170,11 @@ extension TokenService {
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
-    /// Every caller with a place must come here: the lobby keeps an answer until the caller has collected it.
+    /// Every caller with a place must call this: the lobby keeps an answer until the caller has collected it.
     private nonisolated(nonsending) func wait(at place: Place, as known: Urgency) async throws -> AccessToken {
         if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             await withTaskPriorityEscalationHandler {
-                // It may have been raised before there was a handler.
+                // The priority may have been raised before the handler was installed.
                 let current = Urgency.current
                 if known < current { raiseUrgency(of: place, to: current) }
                 await suspend(at: place)
@@ -201,7 +201,7 @@ extension TokenService {
     private nonisolated func raiseUrgency(of place: Place, to urgency: Urgency) {
         guard lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) else { return }
         Task.detached(on: executor, priority: urgency.priority) {
-            // By then the waiters may have changed.
+            // Read the urgency on the actor: the waiters may have changed meanwhile.
             await self.raiseUrgency(to: self.lobby.withLock { $0.urgency })
         }
     }

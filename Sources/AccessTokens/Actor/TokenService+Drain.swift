@@ -10,10 +10,10 @@ extension TokenService {
     /// ```
     ///
     /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is still
-    /// handed out. A caller that finds none waits for the running load; if none runs, it gets ``TokenServiceError/Code/drained``.
-    /// A running load continues, and its token is saved. A load that waits for another key's or another process's load begins
-    /// only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return when the store has done its part.
-    /// ``resume()`` ends this state.
+    /// handed out. A caller that finds none waits for the running load; if there is none, it gets
+    /// ``TokenServiceError/Code/drained``. A running load continues, and its token is saved. A load that waits for another key's
+    /// or another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
+    /// when the store has saved or removed the token. ``resume()`` ends this state.
     ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
     /// this call waits for it, too, until it is forgotten. With a shared grant, it also waits for a mark that is being taken
@@ -24,7 +24,7 @@ extension TokenService {
     ///
     /// - Parameter limit: How long it waits at most, on the service's clock. Choose a limit below the time that the platform
     ///   allows the program.
-    /// - Returns: Whether everything has ended; `false` if the limit passed first: then the program's end may lose a refresh
+    /// - Returns: Whether everything has ended; `false` if the limit passed first: then ending the program may lose a refresh
     ///   token.
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
@@ -34,8 +34,8 @@ extension TokenService {
 
     /// Drains the service, or lets it load again.
     ///
-    /// - Parameter isDrained: Called inside the actor, so that of several concurrent calls the last decision counts, whichever
-    ///   arrives here last.
+    /// - Parameter isDrained: Called inside the actor, so that the last decision counts, in whatever order concurrent calls
+    ///   arrive.
     package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
         await visit { service in service.step { machine, _ in machine.drain(isDrained()) } }
     }
@@ -47,7 +47,7 @@ extension TokenService {
         while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {
             if await wait(for: end, until: min(forgotten, deadline)) { return true }
             if deadline <= forgotten { return false }
-            // Something else may be under way: a store's next operation may have begun.
+            // The store's next operation may have begun meanwhile.
             now = forgotten
         }
         return true
@@ -69,8 +69,8 @@ extension TokenService {
         return (try? await end.value()) != nil
     }
 
-    /// Returns a result that completes when all work has ended, and the time when the last work is forgotten; `nil` if none is
-    /// expected to end.
+    /// Returns a result that completes when all work has ended, and when the last of it is forgotten; `nil` if none is expected
+    /// to end.
     private func endOfWork(at moment: Duration) -> (end: SingleResult<Void>, forgotten: Duration)? {
         let now = step { machine, now in
             machine.elapse(to: max(now, moment))
@@ -92,5 +92,5 @@ extension TokenService {
     }
 }
 
-/// A wait's own limit has passed.
+/// The limit of a wait has passed.
 private struct TimeHasPassed: Error {}

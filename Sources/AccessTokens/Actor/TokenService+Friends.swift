@@ -7,10 +7,9 @@ package import TokenServiceConcurrency
 extension TokenService {
     // MARK: Calls
 
-    /// The number of the token to hand out, if nothing else is due, for callers who may have that token already.
+    /// The number of the current token if nothing else is due, for callers that may already have a copy of it.
     ///
-    /// Copies nothing that threads share. Two threads that count references to one token slow each other down more than
-    /// everything else.
+    /// Copies no shared reference: contention for one token's reference count costs more than everything else.
     package nonisolated func publicationIfNothingDue() -> Int? {
         let (publication, nothingDueUntil) = lobby.withLock { ($0.snapshot.hit.publication, $0.snapshot.hit.nothingDueUntil) }
         return clock.now() < nothingDueUntil ? publication : nil
@@ -71,23 +70,24 @@ extension TokenService {
     /// The time on the service's clock.
     package nonisolated var now: Duration { clock.now() }
 
-    /// Sets the alarm of the shim's own calls, on the service's clock.
+    /// Sets the alarm for the limits of the shim's calls, on the service's clock.
     package nonisolated func set(_ alarms: borrowing Alarms, to time: Duration, _ ring: @escaping Sleeper.Ring) {
         alarms.wake(at: time, on: clock, executor: executor, ring)
     }
 }
 
 extension TokenService {
-    /// Installs a token of the same principal that allows more.
+    /// Installs a token of the same principal with more scopes.
     ///
-    /// Gives it up instead if the session has ended, or has got a token meanwhile that allows something else.
+    /// Gives it up instead if the session has ended, or meanwhile has a token with other scopes.
     ///
     /// - Parameters:
     ///   - token: The token.
     ///   - generation: The generation in which it was asked for.
-    ///   - isWider: Whether it allows all that the service's current token does, or else the last one, whose grant it would
-    ///     replace; called on the actor.
-    /// - Returns: The generation that began with it; `nil` if it wasn't installed, or the session has ended while it was saved.
+    ///   - isWider: Whether it has all scopes of the service's current token or, without one, of the last token, whose grant it
+    ///     would replace; called on the actor.
+    /// - Returns: The generation that began with the token; `nil` if it wasn't installed, or if the session ended while it was
+    ///   being saved.
     package nonisolated func widen(
         to token: AccessToken, seen generation: Int, isWider: @Sendable (AccessToken?) -> Bool
     ) async -> Int? {
@@ -102,7 +102,7 @@ extension TokenService {
         }
         guard let (fence, begun) = installed else { return nil }
         _ = await end(of: fence)
-        // A sign-out may have come while the token was saved.
+        // The user may have signed out while the token was being saved.
         return await isSignedIn(since: generation) ? begun : nil
     }
 }

@@ -2,16 +2,16 @@ import Synchronization
 package import TokenServiceConcurrency
 
 extension TokenService {
-    /// The part of the current flight that can be made more urgent: its load, or its store's operation.
+    /// The part of the current flight whose priority can be raised: its load, or its store operation.
     struct RunningLoad {
         let flight: Int
         let task: Task<Void, any Error>
         var urgency: Urgency
-        /// The part that can be cancelled if the grant is shared, once it runs; any other load can be cancelled whole.
+        /// The loader's task, once it runs, if the grant is shared; of such a load only this part can be cancelled.
         var loader: Task<AccessToken, any Error>?
     }
 
-    /// Starts a load in a task of its own, which keeps the service alive until it ends.
+    /// Starts a load in its own task, which keeps the service alive until it ends.
     ///
     /// Detached: it inherits no caller's task-locals or cancellation. Registered before anything suspends, so that a second
     /// caller finds it. Only the loader runs on the loader's executor, so that nothing else ever waits behind it.
@@ -22,7 +22,7 @@ extension TokenService {
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: executor, priority: urgency.priority) {
-            // One closure: each awaiting function would need a frame of its own.
+            // One closure: each awaiting function would need its own frame.
             let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
                 do {
                     guard let loadExecutor = self.loadExecutor else {
@@ -55,7 +55,7 @@ extension TokenService {
 
     /// Throws if the load was given up before its turn came on its executor: an old grant must not be used any more.
     private nonisolated func checkThatLoadIsWanted(until deadline: Duration, for membership: LoadMembership) throws {
-        // The machine may have slept meanwhile; a load that nothing waits for must not spend a grant.
+        // The computer may have slept meanwhile; a load that nothing waits for must not spend a grant.
         guard clock.now() < deadline else { throw NotSent() }
         guard !membership.hasEnded else { throw CancellationError() }
     }
@@ -75,7 +75,7 @@ extension TokenService {
 
     private func finish(_ flight: Int, _ failure: LentGrantFailure) {
         guard failure.isOutdated() else { return fail(flight, with: failure.cause) }
-        // Waiting callers get what the new grant brings.
+        // The grant was replaced: start again with the new one for the waiting callers.
         guard let current = machine.state.flight, current.id == flight else { return fail(flight, with: NotSent()) }
         start(Machine.FlightStart(current), urgency: lobby.withLock { $0.urgency })
     }
@@ -84,13 +84,13 @@ extension TokenService {
         let salvaged = (error as? SalvagedGrant)?.grant
         let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
         step { machine, now in
-            // The load hasn't failed, it began too late: callers get the time-out.
+            // The load didn't fail but began too late: callers get the time-out error.
             if error is NotSent { machine.elapse(to: now) }
             machine.failed(wrapped, salvaged: salvaged, retryAfter: retryAfter, by: flight, at: now)
         }
     }
 
-    /// The membership of the current flight's tasks while something may wait for it.
+    /// Returns the membership for the tasks of the current flight, which ends when nothing can wait for the flight any longer.
     func membershipOfFlight(_ id: Int) -> LoadMembership {
         if let flightMembership, flightMembership.work == id { return flightMembership }
         let membership = LoadMembership(of: self, work: id, until: machine.state.flight?.deadline)
@@ -98,7 +98,7 @@ extension TokenService {
         return membership
     }
 
-    /// The same for a store's operation, which may be a part of the flight.
+    /// Does the same for a store operation, which may be a part of the flight.
     func membership(of operation: StoreQueue.Operation) -> LoadMembership {
         if let flight = operation.flight, flight == machine.state.flightID { return membershipOfFlight(flight) }
         let membership = LoadMembership(of: self, work: operation.id)
@@ -146,7 +146,7 @@ extension TokenServiceError {
     package static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
         let cause = (error as? SalvagedGrant)?.reason ?? error
         let failure = cause as? any TokenLoadFailure
-        // Another service's reset ends when its user signs in again, which this service doesn't learn of. So it counts as
+        // Another service's reset ends when its user signs in again, which this service isn't told about. So it counts as
         // transient.
         let isForeignReset = (cause as? TokenServiceError)?.code == .reset
         let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
@@ -163,7 +163,7 @@ extension Result where Failure == any Error {
 
 /// Marks the tasks of a load, including its restore and its save, so that no load waits for itself.
 ///
-/// Tasks that a loader starts inherit it and may outlive the load. It has no effect once no caller waits for the load.
+/// Tasks that a loader starts inherit it and may outlive the load. It has no effect once nothing waits for the load.
 package final class LoadMembership: Sendable {
     /// The load that the current task is part of.
     @TaskLocal package static var current: LoadMembership?
@@ -194,7 +194,7 @@ package final class LoadMembership: Sendable {
     }
 }
 
-/// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would wait for itself.
+/// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would deadlock.
 ///
 /// An edge exists only while a load waits, and a waiting load keeps its service alive, so no identifier is reused meanwhile.
 struct LoadWaits: Sendable {

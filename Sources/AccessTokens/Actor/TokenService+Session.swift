@@ -5,10 +5,10 @@ extension TokenService {
     ///
     /// Call it with the token that the refused request carried, if you don't send the request again. If you do, call
     /// ``retrieveToken(insteadOf:within:)`` instead, which also keeps the request's user. A token that is no longer current is
-    /// only remembered, so that a late refusal never throws a fresh token away; a refused token (the last 8, until they expire)
-    /// is never handed out again. The next caller loads, or joins the refresh that already runs. Refusals cause at most 5 loads
-    /// in 30 s; then callers get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls
-    /// with one token have the effect of one call.
+    /// only remembered, so that a late refusal never drops a fresh token; a refused token (the last 8, until they expire) is
+    /// never handed out again. The next caller loads, or joins the refresh that already runs. Refusals cause at most 5 loads in
+    /// 30 s; then callers get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls with
+    /// one token have the effect of one call.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated func invalidate(_ rejected: AccessToken) async {
@@ -18,12 +18,12 @@ extension TokenService {
     /// Installs a new token for the same principal, after a sign-in or an extended consent.
     ///
     /// Everything that began before is fenced off; waiting callers get the new token. Its lifetime counts from now. An expired
-    /// token (a lifetime of zero, or one that passes while it is saved) is only a grant. A load starts with it at once, or in a
-    /// program's first minute with the next caller, and waiting callers keep waiting. Clears back-off and refusals. For a change
-    /// of user, call ``reset()`` first.
+    /// token (a lifetime of zero, or one that passes while it is saved) is only a grant. A load with it starts at once (in a
+    /// program's first minute, with the next caller), and waiting callers keep waiting. Clears back-off and refusals. For a
+    /// change of user, call ``reset()`` first.
     ///
     /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this call returns
-    /// when it has been saved, or after 5 s; then callers get the token anyway.
+    /// when it has been saved, or after 5 s, when callers get the token unsaved.
     ///
     /// - Parameter token: The new token.
     /// - Returns: The tokens given up, and whether the store has the new token.
@@ -49,15 +49,15 @@ extension TokenService {
 
     /// Ends every pause after failures, even after a refused grant: the user tapped “try again”.
     ///
-    /// Starts nothing by itself; the next caller does. The limit on loads caused by refusals stays.
+    /// Starts nothing by itself: the next caller starts a load. The limit on loads caused by refusals stays.
     public nonisolated func retryNow() async {
         await visit { $0.endPauses() }
     }
 
     /// Returns a stream of the events from now on, for logs and metrics.
     ///
-    /// Every call makes a stream of its own with a bounded buffer: a slow reader loses the oldest events and delays no other.
-    /// Streams end when the service is released.
+    /// Every call creates its own stream with a bounded buffer: a slow reader loses the oldest events and doesn't delay other
+    /// readers. Streams end when the service is released.
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public nonisolated func events(bufferingNewest limit: Int = 256) -> AsyncStream<TokenEvent> {
@@ -70,7 +70,7 @@ extension TokenService {
     }
 }
 
-/// The isolated versions of the public calls, for callers that are on the actor already: each has taken effect on return.
+/// The isolated versions of the public calls, for callers that are on the actor already: each has taken effect when it returns.
 extension TokenService {
     /// The isolated version of ``invalidate(_:)``.
     package func refuse(_ rejected: AccessToken) {
@@ -81,7 +81,7 @@ extension TokenService {
     package func put(_ token: AccessToken) -> Fence {
         noteFence(token)
         guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
-        // The grant first: a load that this fence starts must not use the old one.
+        // Replace the grant first: a load that this fence starts must not use the old one.
         let (isSignedOut, lent) = lender.signIn(token)
         return fence(lent) { machine, now in
             let dropped = isSignedOut ? machine.reset(at: now) : nil
@@ -102,7 +102,7 @@ extension TokenService {
         step { $0.retryNow(at: $1) }
     }
 
-    /// The grant that several keys use has been replaced through another key.
+    /// Notes that a grant shared by several keys was replaced through another key.
     package nonisolated func lentGrantReplaced() async {
         await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
     }
@@ -111,13 +111,13 @@ extension TokenService {
     package struct Fence: Sendable {
         let discarded: AccessToken?
         let end: SingleResult<SessionChange>?
-        /// The same for a grant that other services use as well.
+        /// The store's part for a grant that other services use as well.
         let lent: SingleResult<SessionChange>?
-        /// How urgent the store's part was made.
+        /// The urgency that the store's operation was given.
         let urgency: Urgency
     }
 
-    /// Waits for the store's part; to be called once for each fence.
+    /// Waits for the store's part; call it once for each fence.
     package nonisolated func end(of fence: Fence) async -> SessionChange {
         var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
         if let token = fence.discarded { discarded.append(token) }

@@ -33,7 +33,7 @@ extension TokenService {
     @concurrent private static func perform(
         _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
-        // A token that can't be read can't be handed over; it is removed or overwritten anyway.
+        // If the token can't be read, it can't be revoked; it is removed or overwritten anyway.
         var found: StoredToken?
         var unread: (any Error)?
         if operation.handsOver {
@@ -46,7 +46,7 @@ extension TokenService {
                 if let stored { try await store.save(stored) }
             case .remove:
                 try await store.remove()
-                // It is gone, but the program must not be told that there was nothing to revoke.
+                // The token was removed, but report the failed read: there may have been a grant to revoke.
                 return (found, unread)
             }
             return (found, nil)
@@ -64,7 +64,7 @@ extension TokenService {
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)
             if case .load = operation.kind, age?.isFinite == false {
-                // Not transient: the store would return the same again.
+                // Not transient: the store would return the same token again.
                 error = TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn)
             }
             found = (stored.token.usable(with: loader.keyThumbprint), Self.bounded(age))
@@ -89,13 +89,13 @@ extension TokenService {
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
-    /// Notifies the session of a shared grant of a sign-in or a sign-out, before any load that begins after it.
+    /// Notifies the shared grant's session of a sign-in or a sign-out, before any load that begins after it.
     func noteFence(_ token: AccessToken?) {
         guard let session = ties?.session else { return }
         session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
     }
 
-    /// Performs an operation that cuts off what began before, and in which the store takes part.
+    /// Performs a sign-in or a sign-out, which cuts off earlier work and changes the store.
     func fence(
         _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
     ) -> Fence {
@@ -107,7 +107,7 @@ extension TokenService {
         return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent, urgency: urgency)
     }
 
-    /// Ends these fences: the store has done its part, or failed to do so in time.
+    /// Ends these fences: the store has finished, failed or timed out.
     func end(_ numbers: [Int], givenUp: [AccessToken], error: TokenServiceError?) {
         let ended = fences.filter { numbers.contains($0.number) }
         fences.removeAll { numbers.contains($0.number) }
@@ -134,13 +134,13 @@ package struct StoreTimeout: Error, CustomStringConvertible {
     }
 }
 
-/// A store returned a token without a moment from which its lifetime counts.
+/// A store returned a token whose date of receipt is not a finite number.
 struct UnusableDate: Error, CustomStringConvertible {
     let description = "The stored token's date is not a number: the store is damaged. Sign in again with replace(with:)."
 }
 
 extension TokenServiceError {
-    /// The error after which nothing waits for a slow store any longer.
+    /// The error of operations that no longer wait for a slow store.
     package static let storeIsLate = storeIsLate(after: RefreshPolicy.storeTimeout)
 
     /// The same for a restore, whose limit may be shorter.

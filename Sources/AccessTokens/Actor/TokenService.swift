@@ -20,12 +20,12 @@ import Foundation
 public actor TokenService {
     typealias Machine = StateMachine
 
-    /// Where time limits and visits to the actor run; `nil`: on the default pool.
+    /// The executor of time limits and visits to the actor; `nil`: on the default pool.
     package nonisolated let executor: (any TaskExecutor)?
     /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
-    /// Serves callers without entering the actor: the snapshot that they see, and the place where they wait.
+    /// Serves callers without entering the actor: has the snapshot that they see and the queue in which they wait.
     nonisolated let lobby = Lock(Lobby<Waiter>())
     nonisolated let loader: any TokenLoader
     nonisolated let wallClock: @Sendable () -> Date
@@ -56,9 +56,9 @@ public actor TokenService {
     ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
-    ///     that you can revoke it (RFC 7009). At a sign-out, these include what the store has then, and what a load that was cut
-    ///     off brings later. Called outside the service, in a task of its own; nothing waits for it. If the server doesn't
-    ///     rotate, several tokens have one refresh token, which may come twice: revoking it again must do no harm.
+    ///     that you can revoke it (RFC 7009). A sign-out also passes the stored token, and a token that a cut-off load brings
+    ///     later. Called outside the service, in its own task; nothing waits for it. If the server doesn't rotate, several
+    ///     tokens have one refresh token, which may be passed twice: revoking it again must be harmless.
     ///   - loader: Gets new tokens.
     public init(
         policy: RefreshPolicy = RefreshPolicy(),
@@ -105,7 +105,7 @@ public actor TokenService {
         let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude(tellsIdle: ties?.tether != nil)
         let answer: Lobby<Waiter>.Answer? = ending.answer?.mapError { dated($0, at: now) }
-        // The snapshot first: a caller that is resumed afterwards, and asks again, must see what this event decided.
+        // Publish the snapshot first: a resumed caller that asks again must see this event's decision.
         let (answered, late, urgency, outcome) = lobby.withLock { lobby in
             let answered = lobby.open(ending.snapshot, answering: answer)
             let outcome = admission(decision, &lobby)
@@ -124,7 +124,7 @@ public actor TokenService {
         with answer: Lobby<Waiter>.Answer?, late: [Waiter], urgency: Urgency, at now: Duration
     ) {
         endMemberships(but: ending.awaitedFlight)
-        // First the effects, which may end another load.
+        // Perform the effects first: they may end another load.
         for effect in ending.effects { perform(effect, urgency: urgency, at: now) }
         // A caller may have become urgent on its way in.
         if let flight = ending.start { start(flight, urgency: max(.current, urgency)) }
@@ -143,7 +143,7 @@ public actor TokenService {
     private func report(idleFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {
         guard ties.tether != nil else { return }
         var moment = moment
-        // The store of a shared grant may still need the service although the machine doesn't.
+        // A shared grant's session may still need the service when the machine doesn't.
         if let session = ties.session, let machineIdle = moment { moment = session.idleFrom.map { max($0, machineIdle) } }
         guard moment != idleFrom else { return }
         idleFrom = moment
@@ -174,7 +174,7 @@ public actor TokenService {
 
 /// The description shows neither the token nor the loader or the store, which belong to the program and may hold secrets.
 ///
-/// It also makes a dump safe at any moment: a mirror would read the actor's state from outside the actor.
+/// This also makes a dump safe at any time: a mirror would read the actor's state from outside the actor.
 extension TokenService: Redacted {
     package nonisolated var text: String { "TokenService" }
 }

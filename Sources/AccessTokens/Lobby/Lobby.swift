@@ -22,21 +22,21 @@ extension TokenService {
         private var isOpen = false
         /// Hands events to their subscribers; `nil` until the first one asks for a stream.
         var hub: EventHub<TokenEvent>?
-        /// How many have joined the load since the actor last heard of it.
+        /// How many callers have joined the load since the lobby last told the actor.
         private var joined = 0
         /// The waiters for the load; empty while there is none to join.
         private(set) var waiters = WaiterQueue<Waiter>()
-        /// How many waiters collect their answer themselves; a batch of callbacks is called with it instead.
+        /// How many waiters collect their answers themselves, unlike batches of callbacks.
         private var callers = 0
         /// The last answer, while callers have yet to collect it.
         private var uncollected: Uncollected?
-        /// The answers before it, the oldest first.
+        /// Earlier uncollected answers, oldest first.
         private var olderAnswers: [Uncollected] = []
-        /// The answers of callers who left before the load ended.
+        /// The answers for callers that left before the load ended.
         private var leavers: [Place: Answer] = [:]
         /// When callers with a limit of their own leave; includes limits of callers who have left.
         private var limits = LimitHeap<Place>()
-        /// The number of limits at which those of departed callers are purged.
+        /// The number of limits that triggers a purge of departed callers' limits.
         private var limitsUntilPurge = 64
 
         /// Returns whether the caller must start the refresh or the store check that is due; `true` for the first caller only.
@@ -70,8 +70,8 @@ extension TokenService {
             return place
         }
 
-        /// Adds a limit; purges when their number has doubled since the last purge, so each limit costs the same and few outlast
-        /// their callers.
+        /// Adds a limit; purges when their number has doubled since the last purge, so the cost per limit is constant and few
+        /// outlast their callers.
         private mutating func keep(_ limit: Duration, of place: Place) {
             if limits.count >= limitsUntilPurge {
                 let waiters = waiters
@@ -115,7 +115,7 @@ extension TokenService {
             return last.answer
         }
 
-        /// Removes a caller with an answer of its own, unless it has been answered; `nil`: there is no waiter to resume.
+        /// Removes an unanswered caller and gives it its own answer; `nil`: there is no waiter to resume.
         mutating func leave(_ place: Place, with answer: Answer) -> Waiter? {
             // The first answer counts.
             guard waiters.holds(place) else { return nil }
@@ -177,11 +177,11 @@ extension TokenService {
         private(set) var hit: Hit
         /// From then on the token is not handed out.
         let expiry: Duration
-        /// When the first caller starts a refresh or a store check.
+        /// The time from which the first caller starts a refresh or a store check.
         private(set) var refreshFrom: Duration
         /// Until when callers may join the running load; zero: there is none.
         let joinableUntil: Duration
-        /// When time alone next changes something for the waiters.
+        /// The next time at which a deadline changes something for the waiters.
         let nextDeadline: Duration
         /// Whether the program is about to end.
         let isDrained: Bool

@@ -2,8 +2,8 @@ import TokenServiceConcurrency
 
 /// Waiters in the order of their arrival; joining and leaving cost the same however many there are.
 ///
-/// The first waiter stands apart, since most are alone. The others form a doubly linked list in an array. The slot of a waiter
-/// that left is reused, so the queue is never larger than the most waiters it held at once.
+/// The first waiter is stored separately, since usually there is only one. The others form a doubly linked list in an array. The
+/// slot of a waiter that left is reused, so the queue is never larger than the most waiters it held at once.
 struct WaiterQueue<Waiter> {
     /// A waiter's place; the ticket tells it from a later waiter in the same slot.
     ///
@@ -23,8 +23,7 @@ struct WaiterQueue<Waiter> {
     }
 
     private static var none: Int { -1 }
-    /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be filled in after the place is
-    /// taken.
+    /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be added after its place is taken.
     private var foremost: Waiter?
     private var foremostTicket = Self.none
     private var slots: ContiguousArray<Slot> = []
@@ -88,7 +87,7 @@ struct WaiterQueue<Waiter> {
     /// Empties the queue and hands over the waiters.
     mutating func takeAll() -> WaiterQueue {
         var all = WaiterQueue()
-        // Tickets continue: the ID of an old waiter must not name a new one.
+        // Ticket numbers continue, so that an old waiter's ID never identifies a new waiter.
         all.tickets = tickets
         swap(&self, &all)
         return all
@@ -117,8 +116,8 @@ extension WaiterQueue.Slot: Sendable where Waiter: Sendable {}
 extension TokenService {
     /// A caller that waits for the current load, or a batch of callbacks.
     enum Waiter: Sendable {
-        /// Resumed exactly once: it stands in one place of the queue, and the function that removes it from there resumes it.
-        /// `leave` removes it alone, `open` with all others. If its place is already gone in `suspend`, it is resumed at once.
+        /// Resumed exactly once, by the function that removes it from its place in the queue. `leave` removes it alone, `open`
+        /// with all others. If its place is already gone in `suspend`, it is resumed at once.
         case caller(WaitingTask)
         case callback(@Sendable (Result<AccessToken, any Error>) -> Void)
     }
@@ -137,7 +136,7 @@ extension TokenService.Waiter {
 /// Limits in the order of their times: a binary heap, the earliest first.
 ///
 /// An entry whose owner has left stays until its time comes, or until the heap is emptied or purged. Inlinable for the shim,
-/// whose hits look here.
+/// whose hits read it.
 @usableFromInline
 package struct LimitHeap<Owner: Sendable>: Sendable {
     @usableFromInline var entries: ContiguousArray<(time: Duration, owner: Owner)> = []

@@ -6,7 +6,7 @@ extension TokenService {
         let token: AccessToken
         /// When it stops being handed out; `nil`: not before it is invalidated.
         private(set) var expiry: Duration?
-        /// The time between hard expiry and real expiry; zero after a refusal, which no later failure undoes.
+        /// The time between hard expiry and real expiry; zero after a refusal, and it stays zero.
         private var leeway: Duration
         /// Whether it is handed out beyond hard expiry, because a load failed.
         private(set) var isInLeeway = false
@@ -28,7 +28,7 @@ extension TokenService {
             leeway = lifetime - hardExpiry
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
-            // Avoid refresh loops: no refresh within a quarter of the remaining life, at most 30 s.
+            // Avoid refresh loops: no refresh within a quarter of the remaining lifetime, at most 30 s.
             let pause = Self.shortestPause(until: expiry, at: now)
             refreshStart = wish.map { max(start + $0, now + pause) }
             refreshFrom = refreshStart
@@ -42,7 +42,7 @@ extension TokenService {
             self.init(token, from: start, at: now, policy: policy, jitter: jitter)
         }
 
-        /// The same token, handed out until shortly before its real expiry; `nil` if that time has come.
+        /// Returns the same token, handed out until shortly before its real expiry; `nil` if that time has passed.
         func inLeeway(at now: Duration) -> CachedToken? {
             var cached = self
             if !isInLeeway, let expiry {
@@ -52,7 +52,7 @@ extension TokenService {
             return cached.isValid(at: now) ? cached : nil
         }
 
-        /// Puts the next refresh off after a failure; returns the error as callers and events get it.
+        /// Postpones the next refresh after a failure; returns the error as callers and events get it.
         mutating func refreshFailed(
             _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff, random: inout SplitMix64,
             at now: Duration
@@ -64,7 +64,7 @@ extension TokenService {
             if error.remedy == .signIn {
                 refreshFrom = nil
             } else if let wish {
-                // A server's `Retry-After` holds beyond hard expiry, for callers too; our own pauses never do.
+                // A server's `Retry-After` also applies to callers after hard expiry; our own pauses don't.
                 refreshFrom = now + wish
                 backOff.hold(error, until: now + wish)
             } else {
@@ -92,7 +92,7 @@ extension TokenService {
             refreshFrom = refreshStart
         }
 
-        /// Whether it may be handed out at this time.
+        /// Whether the token may be handed out at this time.
         func isValid(at now: Duration) -> Bool {
             expiry.map { now < $0 } ?? true
         }
@@ -107,7 +107,7 @@ struct BackOff: Sendable {
     enum Gate: Sendable {
         case open
         case opens(at: Duration)
-        /// Not before a new sign-in: the grant itself was refused.
+        /// Not before a new sign-in, because the grant itself was refused.
         case closed
     }
 
@@ -140,7 +140,7 @@ struct BackOff: Sendable {
 
     /// Ends every pause.
     ///
-    /// Keeps the count of unclear refusals, so that tapping “try again” each time doesn't hide a dead grant.
+    /// Keeps the count of unclear refusals, so that repeatedly tapping “try again” doesn't hide an invalid grant.
     mutating func reopen() {
         let refusals = unclearRefusals
         self = BackOff()
@@ -320,7 +320,7 @@ extension Duration {
         Duration(attoseconds: attoseconds / Int128(divisor))
     }
 
-    /// The same as `*` for shares of up to a few years, to the nanosecond; for the same reason.
+    /// A faster `*` for results of up to a few years, precise to the nanosecond.
     fileprivate func scaled(by factor: Double) -> Duration {
         let nanoseconds = Double(Int64(clamping: attoseconds / 1_000_000_000)) * factor
         return Duration(attoseconds: Int128(Int64(nanoseconds.rounded())) * 1_000_000_000)
@@ -328,7 +328,7 @@ extension Duration {
 }
 
 extension SplitMix64 {
-    /// A number from 0 up to 1, to spread what many services would otherwise do at the same moment.
+    /// Returns a random number from 0 up to 1, so that many services don't act at the same moment.
     mutating func jitter() -> Double {
         Double.random(in: 0..<1, using: &self)
     }

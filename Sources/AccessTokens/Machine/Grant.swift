@@ -1,7 +1,7 @@
 /// The last token received, whose refresh token the next load uses; it outlives expiry and invalidation.
 ///
-/// A grant that is replaced may still be good at the server. Each of these functions returns it, so that the program can revoke
-/// it: once, even if a store still has it, or reports it late.
+/// A grant that is replaced may still be good at the server. Each of these functions returns such a grant so that the program can
+/// revoke it, but only once, even if the store still has it or reports it late.
 struct Grant: Sendable {
     /// A failing store may keep an old grant; within two dozen grants it is removed or overwritten.
     private static let mostPast = 24
@@ -10,7 +10,7 @@ struct Grant: Sendable {
     let hasStore: Bool
 
     private(set) var token: AccessToken? {
-        // It is in use again, so giving it up must be reported again.
+        // This grant is in use again, so giving it up must be reported again.
         didSet { if let token { forget(token) } }
     }
 
@@ -29,12 +29,13 @@ struct Grant: Sendable {
 
     /// Keeps a load's new grant, if possible.
     ///
-    /// The load has used up the grant that it began with. If another grant came meanwhile, from an older load, one of the two is
-    /// given up: the new one, if it has no usable token while the other's is handed out, or is about to be.
+    /// The load has used up the grant that it began with. If an older load has brought another grant meanwhile, one of the two is
+    /// given up: the new one if it has no usable token and the other's token is, or is about to be, handed out; otherwise the
+    /// other.
     ///
     /// - Parameters:
     ///   - used: The grant that the load has used.
-    ///   - brings: Whether the new token can be handed out.
+    ///   - brings: Whether the new access token can be handed out.
     ///   - others: The tokens that are handed out, or are about to be.
     mutating func keep(
         _ new: AccessToken, using used: AccessToken?, bringsToken brings: Bool, beside others: @autoclosure () -> [AccessToken?]
@@ -63,7 +64,7 @@ struct Grant: Sendable {
         return handOver(last, reason)
     }
 
-    /// The same for a grant that a load brought, which the server must have just issued.
+    /// The same as ``giveUp(_:_:)`` for a grant that the server has just issued to a load.
     mutating func turnAway(_ new: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         forget(new)
         return giveUp(new, reason)
@@ -72,7 +73,8 @@ struct Grant: Sendable {
     /// The same as ``giveUp(_:_:)``, even while the service still uses the refresh token.
     mutating func handOver(_ last: AccessToken, _ reason: DiscardedGrant.Reason) -> DiscardedGrant? {
         guard note(last) else { return nil }
-        // Without a refresh token there is nothing to revoke, except that a sign-out may want to revoke the access token itself.
+        // Without a refresh token there is nothing to revoke, but after a sign-out the program may revoke the access token
+        // itself.
         guard last.refreshToken != nil || reason == .signedOut else { return nil }
         return DiscardedGrant(token: last, reason: reason)
     }
@@ -96,7 +98,7 @@ struct Grant: Sendable {
 }
 
 extension AccessToken {
-    /// Whether no request can carry it; then it is only a grant.
+    /// Whether no request can carry the token; then it is only a grant.
     package var isUnusable: Bool { value.isEmpty }
 
     /// Whether revoking one of the two revokes the other, too.
@@ -118,7 +120,8 @@ struct HandedOut: Sendable {
     /// With tokens of 5 minutes that is more than 3 hours, longer than a request is under way.
     static let limit = 64
 
-    /// The last token as a string: most sessions of a tool have no other, and a digest costs more than a token.
+    /// The last token as a string: most sessions of a command-line tool have only one, and a digest costs more than keeping the
+    /// token.
     private var last: String?
     private var digests: [Int] = []
 
@@ -182,7 +185,7 @@ struct Rejections: Sendable {
         return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
     }
 
-    /// When no refused token can be handed out again, and no further load would count as caused by refusals.
+    /// The time from which no refused token can be handed out, and no load counts as caused by refusals.
     var idleFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
         for (_, until) in tokens {
@@ -215,8 +218,8 @@ extension TokenService.StateMachine {
     /// When a caller that gets this token starts a refresh; `nil`: never.
     ///
     /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
-    /// refresh token, the server has rotated the token, and the new one is lost. A young program may be a tool that ends soon, so
-    /// at first such a load starts only if a caller waits for it.
+    /// refresh token, the server has rotated the token and the new one is lost. A program in its first minute may be a
+    /// short-lived tool, so until then such a load starts only if a caller waits for it.
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
         return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
@@ -224,11 +227,11 @@ extension TokenService.StateMachine {
 
     private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
 
-    /// Whether the program is so young that a load starts only if a caller waits for it.
+    /// Whether the program started so recently that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }
 }
 
-/// A loader returned a token without a string.
+/// A loader returned a token with an empty string.
 private struct EmptyAccessToken: Error, CustomStringConvertible {
     let description = "The loader returned an empty access token. Check how it reads the token response."
 }

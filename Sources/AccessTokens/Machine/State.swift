@@ -1,7 +1,7 @@
 extension TokenService.StateMachine {
     typealias CachedToken = TokenService.CachedToken
 
-    /// The state of the service; everything else in the machine only paces it.
+    /// The state of the service; the machine's other members only affect its timing.
     indirect enum State: Sendable {
         /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
         case empty
@@ -61,7 +61,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// When the token is no longer handed out; `nil`: there is none, or it has no end.
+    /// When the token is no longer handed out; `nil`: there is no token, or it doesn't expire.
     var expiry: Duration? {
         switch self {
         case .empty, .loading: nil
@@ -71,7 +71,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// Whether a refresh has failed since the token came.
+    /// Whether a refresh has failed since the token arrived.
     fileprivate var isRefreshFailing: Bool {
         switch self {
         case .empty, .loading: false
@@ -124,7 +124,7 @@ extension TokenService.StateMachine.State {
         self = Self(nil, flight, isStalled: isStalled)
     }
 
-    /// Counts callers that have come to wait for the flight.
+    /// Adds to the number of callers that wait for the flight.
     mutating func addCallers(_ callers: Int) {
         guard callers > 0, case .loading(var flight) = self else { return }
         flight.callers += callers
@@ -144,7 +144,7 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// Ends the flight; a token stays.
+    /// Ends the flight; the token, if any, stays.
     mutating func endFlight() {
         self = Self(cached, nil, isStalled: false)
     }
@@ -164,7 +164,7 @@ extension TokenService.StateMachine {
         let limit: Duration
         /// When its current phase has taken too long.
         var deadline: Duration
-        /// ``StateMachine/publications`` at its start, or when its token came.
+        /// ``StateMachine/publications`` at its start, or when its token arrived.
         var publications: Int
         /// The number of its load, counted from 1; `nil`: it has none yet.
         var load: Int?
@@ -176,8 +176,8 @@ extension TokenService.StateMachine {
         var isGivenUp = false
         /// Whether it has spent a refresh token, so that another attempt spends another.
         var isCostly = false
-        /// Whether other keys use its grant as well and have replaced it since; then another load may start in its turn once this
-        /// one's limit has passed.
+        /// Whether other keys use its grant as well and have replaced it since; then another load may start once this one's limit
+        /// has passed.
         var hasOldGrant = false
         /// Its current phase.
         var phase = Phase.loading
@@ -222,7 +222,7 @@ extension TokenService.StateMachine {
         case saving(AccessToken, Origin)
     }
 
-    /// Where a token comes from.
+    /// The source of a token.
     enum Origin: Sendable {
         case loader
         /// Given by ``TokenService/replace(with:)``.
@@ -231,7 +231,7 @@ extension TokenService.StateMachine {
         case otherService
     }
 
-    /// A token from the store, and how long ago its load began by the wall clock, which may be wrong.
+    /// A token from the store, and how long ago its load began according to the wall clock, which may be wrong.
     typealias Found = (token: AccessToken, age: Duration)
 }
 
@@ -265,7 +265,7 @@ extension TokenService.StateMachine.Flight {
     mutating func hold(_ token: AccessToken, from origin: TokenService.StateMachine.Origin, publication: Int, at now: Duration) {
         publications = publication
         phase = .saving(token, origin)
-        // The load has ended in time; the save has a limit of its own.
+        // The load has ended in time; the save has its own limit.
         deadline = now + RefreshPolicy.storeTimeout
     }
 
@@ -281,7 +281,7 @@ extension TokenService.StateMachine {
     /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
     var patience: Duration { policy.loadTimeout * (timeoutsUntilForgotten - 1) }
 
-    /// When a load that was given up no longer blocks others, although it has not ended.
+    /// Returns when a load that was given up no longer blocks others, even if it hasn't ended.
     func end(ofGivenUp flight: borrowing Flight) -> Duration { flight.limit + patience }
 
     /// When the stalled load no longer blocks others; `nil` if none has stalled, or if its grant is shared.
@@ -296,14 +296,14 @@ extension TokenService.StateMachine {
         return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
     }
 
-    /// When all given-up loads can be expected to have ended; `nil`: there are none.
+    /// When all given-up loads should have ended at the latest; `nil`: there are none.
     private var givenUpUntil: Duration? {
         var until = fenced.last?.forgottenFrom
         for flight in abandoned { until = max(until ?? .zero, end(ofGivenUp: flight)) }
         return until
     }
 
-    /// When the running load or store operation can be expected to have ended, even if nothing waits for it; `nil`: none runs.
+    /// When the running load or store operation should have ended at the latest, even if nothing waits for it; `nil`: none runs.
     var isAtWorkUntil: Duration? {
         let isUnderWay = state.flight != nil || !storage.operations.isEmpty
         if isShared, isUnderWay { return .forever }
@@ -317,11 +317,11 @@ extension TokenService.StateMachine {
         isAtWorkUntil.map { now < $0 } ?? false
     }
 
-    /// When the service can be released, and made again for its next caller, without a loss; `nil`: not before another event.
+    /// When the service can be released, and created again for its next caller, without a loss; `nil`: not before another event.
     ///
-    /// Letting it go now would lose waiting callers, a grant that no store has, a sign-out that the store hasn't heard of, or the
-    /// reason why a token or a load is refused: a new service would ask the server at once. A load that was given up keeps the
-    /// service alive by itself, so it is no reason to keep the service once it blocks no other load.
+    /// Letting it go now would lose waiting callers, a grant that no store has, a sign-out that the store doesn't have yet, or
+    /// the reason why a token or a load was refused, so that a new service would ask the server at once. A given-up load that no
+    /// longer blocks others doesn't count: its task keeps the service alive anyway.
     var idleFrom: Duration? {
         guard state.flight == nil || stalledUntil != nil, let storeEnd = storeIdleFrom,
             hasStore || grant.token?.refreshToken == nil,
@@ -329,7 +329,7 @@ extension TokenService.StateMachine {
         else { return nil }
         guard let pauseEnd = state.isRefreshFailing ? state.expiry : .zero else { return nil }
         let loadEnd = max(stalledUntil ?? .zero, givenUpUntil ?? .zero)
-        // Two by two: with more, `max` makes an array.
+        // In pairs: `max` with more arguments allocates an array.
         return max(max(pauseEnd, loadEnd), max(storeEnd, max(backOffEnd, rejectionsEnd)))
     }
 }

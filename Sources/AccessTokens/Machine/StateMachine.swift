@@ -1,7 +1,7 @@
 import TokenServiceConcurrency
 
 extension TokenService {
-    /// A service's knowledge and decisions, as a pure value: events go in, effects come out, and it has no effects of its own.
+    /// A service's knowledge and decisions, as a pure value: it takes events and returns effects, without performing any.
     ///
     /// Every event comes with the time at which it reached the machine; the first to reach it wins. The machine relies on no
     /// timer: each event first compares the deadlines. The actor performs the effects in their order, after it has published the
@@ -9,9 +9,9 @@ extension TokenService {
     struct StateMachine: Sendable {
         let policy: RefreshPolicy
         let isRepeatable: Bool, hasStore: Bool
-        /// Whether a load reads and writes the store by itself, since the store is shared.
+        /// Whether the store is shared, so that each load reads and writes it itself.
         let isShared: Bool
-        /// How long after one check of the shared store a hit starts another; `nil`: hits start none.
+        /// How long after a check of the shared store a hit starts the next one; `nil`: hits start none.
         let checkEvery: Duration?
         /// Whether its loads spend a refresh token that another service keeps.
         let borrowsGrant: Bool
@@ -21,7 +21,7 @@ extension TokenService {
         private(set) var grant: Grant
         /// The last token, once it has reached its leeway.
         ///
-        /// After a transient failure it is handed out again. A refusal, a fence or another token ends it.
+        /// After a transient failure it is handed out again. A refusal, a fence or another token clears it.
         private(set) var reserve: CachedToken?
         /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
@@ -35,20 +35,18 @@ extension TokenService {
         private(set) var storage = StoreQueue()
         /// Whether the service still has to find out what an earlier run left in the store.
         private(set) var isRestorePending: Bool
-        /// Whether the service is drained, so that it starts nothing that the program would have to wait for.
+        /// Whether the service is drained, so that it starts no work that could delay the program's end.
         private(set) var isDrained = false
-        // These three tell what is outdated. For an event: its `generation`. For a caller: whether it saw one from before the
-        // last reset. For a flight: whether something was published or fenced off since; then a late token or failure means
-        // nothing.
+        // These three counters show what is outdated: an event by its `generation`, a caller by a generation older than
+        // `lastReset`, and a flight's late result by an older `publications`.
 
         /// How many fences (resets and replacements) there were.
         private(set) var generation = 0
         /// The generation that the last reset began.
         private(set) var lastReset = 0
-        /// How often a token came, was published or was fenced off.
+        /// How often a token arrived, was published or was fenced off.
         private(set) var publications = 0
-        /// Whether any caller waits for the flight of `loading`, as the lobby reported with this event; none does in another
-        /// state.
+        /// Whether the lobby reported with this event that a caller waits; callers wait only in `loading`.
         private var isAwaited = false
         /// Whether anything listens to the events.
         private var isObserved = true
@@ -87,14 +85,14 @@ extension TokenService.StateMachine {
 
     /// The result of an event; the actor performs its parts in this order.
     struct Ending: ~Copyable, Sendable {
-        /// The snapshot for callers from now on.
+        /// The new snapshot for callers.
         let snapshot: TokenService.Snapshot
         /// The start of the current flight; `nil` if it has started, or there is none.
         let start: FlightStart?
-        /// The number of the flight that something may wait for.
+        /// The number of the flight whose result may still be awaited.
         let awaitedFlight: Int?
         let effects: [Effect]
-        /// The answer for all waiters; there is at most one, since afterwards none waits.
+        /// The answer for all waiters; there is at most one, since afterwards there are no waiters.
         let answer: Answer?
         /// When the service can be released, if that was asked for; `nil`: not before another event.
         let idleFrom: Duration?
@@ -105,7 +103,7 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// Perform an operation of the store; one runs at a time.
         case perform(StoreQueue.Operation)
-        /// End fences: the store has done its part, or is late; `givenUp` was in the store, unknown to the service.
+        /// Ends fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
         case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
         /// Pass a grant to the program for revocation.
         case discard(DiscardedGrant)
@@ -133,7 +131,7 @@ extension TokenService.StateMachine {
 
     /// Returns the effects of the last event.
     ///
-    /// - Parameter tellsIdle: Whether to compute when the service could be released, for a service that is one of many.
+    /// - Parameter tellsIdle: Whether to compute when the service can be released, for a service that is one of many.
     mutating func conclude(tellsIdle: Bool = false) -> Ending {
         let ending = Ending(
             snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
@@ -158,7 +156,7 @@ extension TokenService.StateMachine {
             isDrained: isDrained)
     }
 
-    /// The next moment at which time alone changes something for the waiters; `nil`: there is none.
+    /// The next time at which a deadline changes something for the waiters; `nil`: there is none.
     var nextDeadline: Duration? {
         let isAnyBehind = storage.operations.count > 1
         guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
@@ -210,7 +208,7 @@ extension TokenService.StateMachine {
         if (state.cached ?? reserve)?.token.isSameGrant(as: givenUp) ?? false { dropToken() }
     }
 
-    /// The token that callers keep getting although a load failed, or none may start; drops any other.
+    /// Returns the token that callers keep getting although a load failed or none may start; drops any other.
     ///
     /// It is a token before its leeway or, after a transient failure, one inside it.
     private mutating func survivor(of error: TokenServiceError, at now: Duration) -> CachedToken? {
@@ -222,7 +220,7 @@ extension TokenService.StateMachine {
         return cached
     }
 
-    /// The answer for callers who find neither a token nor a load, and may not start one.
+    /// Returns the answer for callers that find neither a token nor a load and may not start one.
     private mutating func answer(to error: TokenServiceError, at now: Duration) -> Answer {
         guard let cached = survivor(of: error, at: now) else { return .failure(error) }
         install(cached)
@@ -252,7 +250,7 @@ extension TokenService.StateMachine {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
-            // The flight may have begun again with the new grant.
+            // The flight may have restarted with the new grant.
             if isRepeatable { effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)
@@ -284,7 +282,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Forgets an operation that is so late that its callback must be lost, so that the next one begins beside it.
+    /// Forgets an operation so late that its callback must be lost, and lets the next one begin beside it.
     ///
     /// Not with a shared grant, whose session runs the operations itself.
     private mutating func forgetLateOperation(at now: Duration) {
@@ -308,7 +306,7 @@ extension TokenService.StateMachine {
 
     /// Handles callers that found neither a token nor a flight in the lobby; `nil`: they wait for the flight.
     ///
-    /// - Parameter seen: The generation when they called: those from before a reset must not load after it.
+    /// - Parameter seen: The generation when they called: callers from before a reset must not start a load after it.
     mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Answer? {
         elapse(to: now)
         guard seen >= lastReset else { return .failure(TokenServiceError(.reset)) }
@@ -358,7 +356,7 @@ extension TokenService.StateMachine {
         start = FlightStart(flight)
     }
 
-    /// Schedules the next check of the shared store, an interval after one that has ended or was impossible.
+    /// Schedules the next check of the shared store, one interval after a check that ended or was impossible.
     private mutating func checked(at now: Duration) {
         nextCheck = checkEvery.map { now + $0 }
     }
@@ -409,13 +407,13 @@ extension TokenService.StateMachine {
     /// Takes the token that a load returned.
     mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
         expireToken(at: now)
-        // Handle the result before checking the flight's own deadline; the other deadlines are compared afterwards.
+        // Handle the result before comparing the flight's deadline: a late result still counts.
         defer { elapse(to: now) }
         guard var flight = end(id, bringing: token) else { return }
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
-        // Only if another grant has come meanwhile does it matter whether the token is usable.
+        // Whether the token is usable matters only if another grant has arrived meanwhile.
         let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
         if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
             save(token, of: flight, at: now)
@@ -426,7 +424,7 @@ extension TokenService.StateMachine {
 
     /// Takes the outcome of a shared grant's flight.
     ///
-    /// Gives up nothing: a grant that the record no longer has was spent, or handed over by the service that replaced it.
+    /// Gives up no grant: one that is no longer in the record was spent, or reported by the service that replaced it.
     mutating func shared(_ outcome: SharedFlightEnd.Outcome, by id: Int, at now: Duration) {
         checked(at: now)
         if case .failed(let error, let retryAfter, let isCostly) = outcome {
@@ -436,7 +434,7 @@ extension TokenService.StateMachine {
         defer { elapse(to: now) }
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         let ended = end(id)
-        // Even if the flight was given up and tokens have come since: all belong to the session that is over.
+        // This applies even if the flight was given up and tokens arrived since: they all belong to the ended session.
         if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || hasSession { endSharedSession() }
         guard var flight = ended else { return }
         switch outcome {
@@ -461,7 +459,7 @@ extension TokenService.StateMachine {
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
     }
 
-    /// Whether there is a session to end since the last sign-out, by this program or another service.
+    /// Whether a session has begun since the last sign-out, by this program or another service.
     private var hasSession: Bool { generation > lastReset || !handedOut.isEmpty }
 
     /// Ends a session that another service has ended, as a sign-in or a sign-out found in the shared store.
@@ -471,7 +469,7 @@ extension TokenService.StateMachine {
             return
         }
         let token = (state.cached ?? reserve)?.token
-        // The program's own sign-out may have come since, or there was no session before the sign-in.
+        // The program may have signed out itself since, or there was no session before the sign-in.
         guard number > lastReset, isKnown || number - 1 > lastReset || handedOut.hasOther(than: token) else { return }
         lastReset = generation
         handedOut = HandedOut()
@@ -499,11 +497,11 @@ extension TokenService.StateMachine {
         return nil
     }
 
-    /// Continues after a shared grant's flight without a result: callers who joined late need a load, unless it has to wait.
+    /// Continues after a shared grant's flight that had no result: callers that joined late need a load, unless it must wait.
     private mutating func goOn(after flight: Flight, at now: Duration) {
         if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
-            // A check while a token is good says nothing about the token's refresh.
+            // A check made while the token is good must not postpone the token's refresh.
             guard flight.isLoading else { return }
             cached.postponeRefresh(at: now)
             install(cached)
@@ -514,7 +512,7 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Takes the failure of a load; `salvaged` is a new grant that came with it.
+    /// Takes the failure of a load; `salvaged` is a new grant that came with the failure.
     mutating func failed(
         _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, isCostly: Bool = false, by id: Int,
         at now: Duration
@@ -528,24 +526,24 @@ extension TokenService.StateMachine {
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
-        // The time-out has counted as the failure; only a lasting failure or the server's `Retry-After` adds to it.
+        // The time-out was already counted; only a lasting failure or a `Retry-After` changes anything now.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
         fail(error, of: flight, retryAfter: retryAfter, at: now)
     }
 
-    /// Whether a given-up load reports late that the grant is dead, and nothing else has come or will report it sooner.
+    /// Whether a given-up load's late refusal shows that the current grant is invalid.
     ///
-    /// If a younger load used the same grant, the refusal may only mean that; the younger load's own end will show.
+    /// If a newer load used the same grant, that may be the only reason for the refusal; the newer load's result decides.
     private func endsSession(_ error: TokenServiceError, of flight: Flight) -> Bool {
         error.remedy == .signIn && state.flight == nil && grant.isUsedUp(by: flight.previous)
     }
 
-    /// Keeps a load's new grant, unless the one that came meanwhile is more useful.
+    /// Keeps a load's new grant, unless one that arrived meanwhile is more useful.
     private mutating func keep(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
         let (isKept, givenUp) = grant.keep(
             token, using: flight.previous, bringsToken: bringsToken,
             beside: abandoned.map(\.savedToken) + [state.cached?.token])
-        // Callers wait until the new one is saved.
+        // Callers wait until the new token is saved.
         if let last = discard(givenUp) { dropToken(of: last) }
         return isKept
     }
@@ -561,14 +559,13 @@ extension TokenService.StateMachine {
             } else if state.token == nil {
                 reserve = cached
             } else {
-                // It is valid for no longer than its leeway, and a good token is there already, so this refresh has gained
-                // nothing.
+                // The new token is already within its leeway while the current one is good, so the refresh gained nothing.
                 flaw = TokenServiceError(.tokenExpiredOnArrival)
             }
         }
         if let flaw {
             guard !flight.isGivenUp else { return }
-            // The program gave this token, and it expired while it was saved: only its grant remains.
+            // The program passed this token, and it expired while it was being saved: only its grant remains.
             if origin == .program, flaw.code == .tokenExpiredOnArrival {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
                 return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
@@ -587,7 +584,7 @@ extension TokenService.StateMachine {
         answerWaiters(.success(token))
     }
 
-    /// Counts the failure of a flight that just ended: as a refresh's while a token is handed out, else for the back-off.
+    /// Counts the failure of a flight that just ended: as a failed refresh if there is a token, else for the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
@@ -595,7 +592,7 @@ extension TokenService.StateMachine {
             announce(flight.load == nil && error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
-        // An older load delivered while this one ran: no caller waits, nothing is missing.
+        // An older load brought a token while this one ran, so no caller waits for it.
         if hadToken, flight.publications != publications { return announce(.refreshFailed, flight, error: error) }
         let error = cached.refreshFailed(
             error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
@@ -606,8 +603,8 @@ extension TokenService.StateMachine {
 
     /// Takes a flight that ended out of the state.
     ///
-    /// Returns `nil` if its result doesn't count, since something was published or fenced off since it began; what it brought is
-    /// then passed to the program.
+    /// Returns `nil` if its result doesn't count, because something was published or fenced off since it began; a token that it
+    /// brought is then passed to the program.
     private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> Flight? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
@@ -635,15 +632,16 @@ extension TokenService.StateMachine {
         if reserve?.token.value == token.value { reserve = nil }
         guard state.cached?.token.value == token.value else { return }
         dropToken()
-        // A running load predates the refusal. One after a store check counts against the limit.
+        // A running load predates the refusal. A load that follows a store check counts against the limit.
         if state.flight.map(\.isLook) ?? true { rejections.markNextLoad() }
         announce(.invalidated)
     }
 
     /// Handles a refused request that is to be sent again; `nil` if its session is over.
     ///
-    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. With a shared grant, a
-    ///   sign-in of that generation may not have found a sign-out in the store yet; the request belongs to the session before it.
+    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. With a shared grant,
+    ///   that generation's sign-in may not yet have found another service's sign-out in the store; then the request belongs to
+    ///   the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
         guard handedOut.contains(refused) else { return nil }
         invalidate(refused, at: now)
@@ -681,7 +679,7 @@ extension TokenService.StateMachine {
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
-        // Waiting callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
+        // Callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
         let isSaved = hasStore && !isExpired && !storage.isLate
         if isSaved {
             publications += 1
@@ -740,7 +738,7 @@ extension TokenService.StateMachine {
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
-        // A flight that asks the server may bring a grant, to be handed over; one that asks the store is forgotten.
+        // A flight that asks the server may still bring a grant to revoke; one that asks the store is forgotten.
         if let flight { abandoned.append(flight) }
         for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
         abandoned = []
@@ -789,7 +787,7 @@ extension TokenService.StateMachine {
         switch (operation.kind, operation.flight) {
         case (.load, _): break
         case (.save, let flight?): saved(by: flight, error: error, at: now)
-        // If it was decided on before the last fence, only its own fence's callers are told: an event would belong to an earlier
+        // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
         // generation.
         case (.save, nil), (.remove, _):
             if let error, operation.generation == generation { announce(.storeFailed, error: error) }
@@ -816,7 +814,7 @@ extension TokenService.StateMachine {
         _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
     ) {
         guard let id = operation.flight, var flight = end(id) else { return }
-        // A locked store isn't an empty one, so no loader is called.
+        // A store that can't be read isn't empty, so the loader isn't called.
         if let error {
             if !flight.isGivenUp { fail(error, of: flight, at: now) }
             return
@@ -829,7 +827,7 @@ extension TokenService.StateMachine {
             if isGood, cached.isValid(at: now) {
                 publications += 1
                 handedOut.note(token)
-                // After failed attempts the pause is over, since there is a token.
+                // The restored token ends any pause after failures.
                 backOff = BackOff()
                 install(cached)
                 announce(.restored, flight)
@@ -842,14 +840,14 @@ extension TokenService.StateMachine {
         }
         guard !flight.isGivenUp, isAwaited else { return }
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
-        // The computer slept meanwhile: a load would be late before it began.
+        // The computer slept meanwhile: a load would be late from its start.
         guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
-        // Nothing can block the load: whatever would block it has ended the restore.
+        // Nothing can block the load here: anything that would has already ended the restore.
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)
     }
 
-    /// Saves a loaded token before any caller gets it; callers that come meanwhile wait for that.
+    /// Saves a loaded token before any caller gets it; callers that arrive meanwhile wait for the save.
     private mutating func save(_ token: AccessToken, of flight: Flight, at now: Duration) {
         guard !storage.isLate else {
             enqueue(.save(token, start: flight.start), at: now)

@@ -13,7 +13,7 @@ struct StoreQueue: Sendable {
     struct Operation: Sendable {
         let id: Int
         let kind: Kind
-        /// How many fences there were when the service decided on it.
+        /// The number of fences when the service decided on it.
         let generation: Int
         /// When nothing waits for it any longer.
         var deadline: Duration
@@ -23,7 +23,7 @@ struct StoreQueue: Sendable {
         var fences: [Int] = []
         /// Whether it first reads the stored token, which the service doesn't know and which has to be revoked.
         var handsOver = false
-        /// Whether nothing waits for it any longer: its deadline, or an earlier operation's, has passed.
+        /// Whether its deadline or an earlier operation's has passed, so that nothing waits for it any longer.
         var isLate = false
     }
 
@@ -32,7 +32,7 @@ struct StoreQueue: Sendable {
 
     /// The save or removal that the service decided on last.
     private(set) var lastWrite: (id: Int, kind: Kind)?
-    /// Whether an operation that was to hand over the stored token was lost, so that the next one has to.
+    /// Whether an operation that should have handed over the stored token was lost, so that the next one must do it.
     private var owesHandOver = false
 
     /// Whether the last save or removal failed, so that the store is out of date.
@@ -44,7 +44,7 @@ struct StoreQueue: Sendable {
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
 
-    /// When the operation that runs exceeds its limit; those behind it were added later and have theirs later.
+    /// When the running operation exceeds its limit; those behind it were added later, so their limits are later.
     var nextDeadline: Duration? { isLate ? nil : operations.first?.deadline }
 
     /// Adds an operation at the end; returns the pending ones that it supersedes.
@@ -62,7 +62,7 @@ struct StoreQueue: Sendable {
             operation.deadline = min(operation.deadline, other.deadline)
         }
         if let fence { operation.fences.append(fence) }
-        // Nothing waits behind a late operation.
+        // Callers don't wait for operations behind a late one.
         operation.isLate = isLate
         operations.append(operation)
         if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
@@ -96,7 +96,7 @@ struct StoreQueue: Sendable {
         return operations.dropFirst().contains(where: \.isWrite) ? nil : lastWrite.kind
     }
 
-    /// Begins the next operation; one that waited behind a late one gets a limit again, since the store answers.
+    /// Begins the next operation; one that waited behind a late one gets a new limit, since the store is responding.
     mutating func begin(at now: Duration) -> Operation? {
         guard !operations.isEmpty else { return nil }
         if operations[0].isLate {
@@ -106,14 +106,14 @@ struct StoreQueue: Sendable {
         return operations[0]
     }
 
-    /// Ends all waits, for the running operation and behind it, when its time is over; returns the operations as they were.
+    /// Ends the waits for all operations when the running one exceeds its limit; returns the operations as they were.
     mutating func elapse(to now: Duration) -> [Operation] {
         guard let deadline = nextDeadline, deadline <= now else { return [] }
         let late = operations
         for index in operations.indices {
             operations[index].isLate = true
             operations[index].fences = []
-            // A restored token is still welcome later; a token that was to be saved is published without a save.
+            // A late restored token is still used; a token that was to be saved is published unsaved.
             if case .save = operations[index].kind { operations[index].flight = nil }
         }
         return late
@@ -145,7 +145,7 @@ extension StoreQueue.Operation {
 }
 
 extension TokenService.StateMachine {
-    /// How long a restore may take; it is part of its load.
+    /// How long a restore may take, within the limit of its load.
     var restoreLimit: Duration { min(policy.loadTimeout, RefreshPolicy.storeTimeout) }
 
     /// A restore has taken too long.
@@ -157,9 +157,9 @@ extension TokenService.StateMachine {
         return storage.operations.first.map { $0.deadline + patience }
     }
 
-    /// When the store has all that it should have, or is read again because the callback of a restore was lost.
+    /// When the store is up to date, or a restore whose callback was lost counts as ended.
     var storeIdleFrom: Duration? {
-        // The session knows more about a shared store: a later flight may have written what failed.
+        // With a shared store, ask its session: a later flight may have repeated a failed write.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
         return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil
     }

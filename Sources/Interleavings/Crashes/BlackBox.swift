@@ -14,8 +14,8 @@ import Musl
 /// unchanged. The text consists of parts: only the number and the choices change, a byte or two for each choice. If the command
 /// that runs the schedule again is known, it follows the line of code, and the choices appear in both.
 ///
-/// Safe to share: between executions only the exploration's thread writes it, and in an execution only the holder of the engine's
-/// lock. The handler only reads, in a process that is about to end; one choice more or less makes no difference.
+/// Safe to share: between executions only the exploration's thread writes to it, and during an execution only the holder of the
+/// engine's lock. The handler only reads it, in a process that is about to end; one choice more or less makes no difference.
 @safe final class BlackBox: @unchecked Sendable {
     /// A part of the text.
     enum Part: Int {
@@ -44,12 +44,12 @@ import Musl
     /// Whether there is a command that runs the schedule again.
     private let hasCommand: Bool
     let memory: UnsafeMutableRawPointer
-    /// The offset of the next choice in the part of the choices.
+    /// The offset of the next choice within the part that holds the choices.
     private var next = 0
 
-    /// Makes a box for an exploration, in a file if there can be one.
+    /// Creates a box for an exploration, in a file if possible.
     ///
-    /// - Parameter command: Runs the schedule again, after the variables that name it. One that is too long is left out.
+    /// - Parameter command: Runs the schedule again, after the variables that name it. A command that is too long is left out.
     init(_ place: String, command: String? = nil) {
         self.place = place
         file = BlackBoxFile(size: Self.size)
@@ -89,7 +89,7 @@ import Musl
         setLength(.number, end - start)
     }
 
-    /// Adds a choice; those of 0 at the end are not part of the text.
+    /// Adds a choice; trailing zeros are not part of the text.
     func append(_ choice: Int) {
         let start = Part.choices.range.lowerBound + next
         // 20 digits at most, and a period.
@@ -102,7 +102,7 @@ import Musl
 
     /// Notes which thread runs the steps.
     ///
-    /// Atomic: a thread whose step counted as blocked may wake beside the next one.
+    /// Atomic: a thread whose step counted as blocked may wake while the next one runs.
     func setThread(_ thread: ThreadIdentity) {
         let place = unsafe memory.advanced(by: Self.thread).assumingMemoryBound(to: Atomic<UInt>.self)
         unsafe place.pointee.store(thread.number, ordering: .relaxed)
@@ -142,7 +142,7 @@ import Musl
     }
 }
 
-/// Reading a box: in a signal handler, so without allocations and locks, or from a file.
+/// Reading a box from a file or in a signal handler, and so without allocations and locks.
 extension BlackBox {
     /// Writes the text of a box to a file descriptor.
     static func write(_ memory: UnsafeMutableRawPointer, to descriptor: Int32) {
@@ -167,7 +167,7 @@ extension BlackBox {
     static func untoldText(_ memory: UnsafeMutableRawPointer) -> String? {
         guard unsafe memory.load(fromByteOffset: told, as: Int32.self) == 0 else { return nil }
         guard unsafe bytes(of: Part.number.rawValue, in: memory).length > 0 else { return nil }
-        // Without the head, which is about the present process.
+        // Leave out the head, which is about the current process.
         let parts = (1..<7).map { place in
             let bytes = unsafe bytes(at: place, in: memory)
             return unsafe String(
@@ -185,7 +185,7 @@ extension BlackBox {
 
     private static func bytes(of part: Int, in memory: UnsafeMutableRawPointer) -> (start: Int, length: Int) {
         let length = unsafe Int(memory.load(fromByteOffset: lengths + 4 * part, as: Int32.self))
-        // As in `Part.range`, which a handler can't call; a file may contain anything.
+        // The same as `Part.range`, which a handler can't call, with checks: a file may contain anything.
         let (start, end) =
             switch part {
             case 0: (64, 256)

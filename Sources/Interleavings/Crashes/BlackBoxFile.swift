@@ -12,7 +12,7 @@ import Musl
 ///
 /// The process holds a lock on it as long as it lives, so that a later process can distinguish a leftover from a box in use.
 @safe final class BlackBoxFile: @unchecked Sendable {
-    /// Mapped until the file is freed; written by the box only.
+    /// Mapped until the file object is freed; only the box writes to it.
     let memory: UnsafeMutableRawPointer
     private let size: Int
     private let path: String
@@ -20,7 +20,7 @@ import Musl
 
     private static let count = Lock(0)
 
-    /// Makes a file; `nil` if that is not possible.
+    /// Creates a file; `nil` if that is not possible.
     convenience init?(size: Int) {
         guard let folder = Self.folder else { return nil }
         let number = Self.count.withLock { count in
@@ -30,11 +30,11 @@ import Musl
         self.init(path: "\(folder)/\(getpid())-\(number)", flags: O_RDWR | O_CREAT | O_EXCL, size: size)
     }
 
-    /// Opens or makes a file that no process holds.
+    /// Opens or creates a file that no process holds.
     private init?(path: String, flags: Int32, size: Int) {
         let descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return nil }
-        // Readers share the lock, so that none takes a file that another reads for one in use.
+        // Readers share the lock; otherwise one would consider a file that another is reading to be in use.
         let isNew = flags & O_CREAT != 0
         guard flock(descriptor, isNew ? LOCK_EX : LOCK_SH | LOCK_NB) == 0, Self.fill(descriptor, size, isNew: isNew),
             let memory = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
@@ -52,12 +52,12 @@ import Musl
         systemClose(descriptor)
     }
 
-    /// Removes the file; `false`: another process was quicker.
+    /// Removes the file; returns `false` if another process was faster.
     @discardableResult
     func remove() -> Bool { unsafe unlink(path) == 0 }
 
-    /// Writes a new file to its full size, since a full disk would end the process at a later store; checks the size of an old
-    /// one.
+    /// Writes a new file to its full size, since with a full disk a later write to the memory would crash the process; checks the
+    /// size of an old one.
     private static func fill(_ descriptor: Int32, _ size: Int, isNew: Bool) -> Bool {
         guard isNew else { return lseek(descriptor, 0, SEEK_END) == off_t(size) }
         let zeros = [UInt8](repeating: 0, count: size)

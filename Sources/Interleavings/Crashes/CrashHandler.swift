@@ -17,7 +17,7 @@ final class CrashHandler: Sendable {
 
     /// The handler's data: plain memory that is never freed, since a handler can't take a lock.
     @safe private struct Table: @unchecked Sendable {
-        /// The memories of the boxes in use.
+        /// The memory of each box in use.
         let boxes = UnsafeMutablePointer<UnsafeMutableRawPointer?>.allocate(capacity: Self.size)
         /// The previous actions, by signal.
         let actions = UnsafeMutablePointer<sigaction>.allocate(capacity: 64)
@@ -36,7 +36,7 @@ final class CrashHandler: Sendable {
 
     private static let signals = [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE]
 
-    /// A box among more than 64 is not written out at a crash; its file is found at the next run.
+    /// Beyond 64 boxes, a box is not written out at a crash; its file is found at the next run.
     func add(_ box: BlackBox) {
         count.withLock { count in
             guard let free = (0..<Table.size).first(where: { unsafe Self.table.boxes[$0] == nil }) else { return }
@@ -56,7 +56,7 @@ final class CrashHandler: Sendable {
     }
 
     private static func install() {
-        // Once to nowhere, so that the handler doesn't initialize anything at a crash.
+        // Call it once without output, so that everything is initialized before a crash.
         tell(to: -1, marks: false)
         for signal in signals {
             var action = sigaction()
@@ -94,7 +94,7 @@ final class CrashHandler: Sendable {
     private static let handler: @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
         signal, info, _ in
         CrashHandler.tell(to: STDERR_FILENO, marks: true)
-        // The earlier action gets the signal next: a fault comes again by itself, with its address.
+        // The earlier action handles the signal next: a fault recurs by itself, with its address.
         unsafe sigaction(signal, CrashHandler.table.actions + Int(signal), nil)
         let isFault = unsafe (info?.pointee.si_code ?? 0) > 0 && signal != SIGTRAP
         if !isFault { raise(signal) }

@@ -8,14 +8,14 @@ import Musl
 
 /// A debugger that is attached to this process.
 enum Debugger {
-    /// Writes a text to standard error and lets the debugger stop the process; without one, that would end it.
+    /// Writes a text to standard error and lets the debugger stop the process; without a debugger, this would end the process.
     static func stop(_ text: String) {
         StandardError.write("\nInterleavings: \(text)\n")
         raise(SIGTRAP)
     }
 
     #if canImport(Darwin)
-    /// Whether there is one, as the system reports for this process.
+    /// Whether a debugger is attached, as the system reports.
     static var isAttached: Bool {
         var info = kinfo_proc()
         var size = MemoryLayout<kinfo_proc>.stride
@@ -24,7 +24,7 @@ enum Debugger {
         return result == 0 && info.kp_proc.p_flag & P_TRACED != 0
     }
     #else
-    /// Whether there is one: the kernel reports the number of its process.
+    /// Whether a debugger is attached: the kernel reports the number of its process.
     static var isAttached: Bool {
         let file = unsafe open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return false }

@@ -1,10 +1,10 @@
 import Dispatch
 import TokenServiceConcurrency
 
-/// Ends an exploration whose step does not end.
+/// Ends an exploration whose step never returns.
 ///
 /// A step on the exploration's own thread can't be stopped. So the exploration is abandoned: its caller gets a failure with the
-/// schedule, and the thread stays behind.
+/// schedule, and the thread is left running.
 final class Watchdog: Sendable {
     /// The current execution, and the number of its schedule.
     struct Moment: Sendable {
@@ -27,7 +27,7 @@ final class Watchdog: Sendable {
     /// It counts checks, not seconds: while a debugger has stopped the process, there are none.
     private static let looks = 20
 
-    /// Controlled threads notice a late step by themselves; twice as late, something is wrong with the exploration's own thread.
+    /// Controlled threads detect a late step themselves; after twice that time, the exploration's own thread must be stuck.
     init(_ settings: Settings) {
         seconds = settings.stepSeconds * (settings.usesThreads ? 2 : 1)
     }
@@ -44,7 +44,7 @@ final class Watchdog: Sendable {
         }
     }
 
-    /// Runs an exploration on a thread of its own, and gives it up if a step does not end.
+    /// Runs an exploration on its own thread, and gives it up if a step never returns.
     func run<Value: Sendable>(
         on executor: some TaskExecutor, _ work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {

@@ -20,7 +20,7 @@ extension Engine {
 
     var doors: StepDoors { state.withLock { $0.doors() } }
 
-    /// The doors for work that arrives after the execution.
+    /// Returns the doors for work that arrives after the execution.
     func doors(of session: (any DoorSession)?) -> StepDoors {
         StepDoors(session: session, now: state.withLock { $0.now })
     }
@@ -39,7 +39,7 @@ extension Engine: DrivenEngine {
         enqueue(Job(job, on: executor), lane: lane, in: session)
     }
 
-    /// After this many sleeps in total, tasks that keep sleeping at the end are left asleep.
+    /// The number of sleeps at the end of an execution after which tasks that keep sleeping are left asleep.
     ///
     /// They can't be cancelled: a loop that ignores cancellation would never suspend again.
     private static let sleepsAtEnd = 100
@@ -79,7 +79,7 @@ extension Engine: DrivenEngine {
 extension Engine.State {
     mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
 
-    /// Ends the sleep of a task that was cancelled and continues early: time must not move to its deadline.
+    /// Ends the sleep of a task that was cancelled and continues early: otherwise time would move to its deadline.
     mutating func endSleep(of sleeper: UInt32) {
         guard sleeper != 0, let index = timers.firstIndex(where: { $0.sleeper == sleeper }) else { return }
         resumptions.append(.waited(timers.remove(at: index).suspension, .cancelled))

@@ -6,7 +6,7 @@ extension Engine {
         case run(Entry)
         /// Resume tasks that slept or waited.
         case resume([Resumption])
-        /// Wait until a thread whose step sleeps comes back.
+        /// Wait until a thread whose step sleeps in the kernel returns.
         case awaitSleeper
         /// Let a debugger stop the process, with this text; then the loop continues.
         case breakpoint(String)
@@ -83,7 +83,7 @@ extension Engine.State {
         return .run(take(pick))
     }
 
-    /// Uses the chooser; at the step limit, a schedule that keeps passing over a task becomes fair.
+    /// Uses the chooser; at the step limit, a schedule that keeps passing over a task is made fair.
     private mutating func pick(_ offer: Offer, stepLimit: Int) -> Int {
         guard steps < stepLimit else {
             omissions.insert(.starvation)
@@ -105,7 +105,7 @@ extension Engine.State {
         let entry = ready.remove(at: candidates[pick])
         lastTask = entry.task
         (isInStep, process) = (true, entry.process)
-        // A thread has its turn already, and takes a further one itself.
+        // A stopped thread already has its turn, and takes a further one itself.
         if case .thread = entry.work {} else { begin(entry.turn) }
         if recorder != nil { record(pick, task: name(of: entry.task), lane: entry.lane) }
         if let session, case .job(let job) = entry.work, let task = job.task {
@@ -126,7 +126,7 @@ extension Engine.State {
             lane: lane ?? Self.timeTask)
     }
 
-    /// Picks the next step of the ending: waiting tasks are cancelled, then the oldest runnable work runs.
+    /// Picks the next step while the execution is winding down: waiting tasks are cancelled, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {
         guard steps < endLimit else { return .stop }
         giveUpWaiting()

@@ -36,11 +36,11 @@ extension Engine {
         if isNoted { outside.signal() }
     }
 
-    /// Waits in real time for work or a call from outside, to distinguish an escape from a failure.
+    /// Waits in real time for work or a call from outside, to tell an escape from a failure of the code.
     ///
-    /// Waits as long as an outside task takes to sleep five times: half a second, longer on a loaded machine.
+    /// Waits for as long as five sleeps of an outside task take: half a second, longer on a loaded machine.
     func isReachedFromOutside() -> Bool {
-        // This wait isn't a step that fails to end.
+        // This wait must not count as a step that never returns.
         let moment = watchdog?.watch(nil)
         defer { _ = watchdog?.watch(moment) }
         let patience = DispatchSemaphore(value: 0)
@@ -48,7 +48,7 @@ extension Engine {
             for _ in 1...5 { try? await ContinuousClock().sleep(for: .milliseconds(100)) }
             patience.signal()
         }
-        // Other tests may keep the pool busy for minutes, under a sanitizer.
+        // Under a sanitizer, other tests may keep the pool busy for minutes.
         let end = DispatchTime.now() + .seconds(600)
         return ExplorationLimiter.waiting {
             while patience.wait(timeout: .now()) == .timedOut, .now() < end {
@@ -65,16 +65,18 @@ extension Engine.State {
         if escape == nil { escape = (detail, waiting, callSite) }
     }
 
-    /// Doubts the unfinished tasks that wait for something unknown to the engine, which is about to report that nothing can run.
+    /// Marks the unfinished tasks that wait for something unknown to the engine as doubted, since it will report that nothing can
+    /// run.
     ///
-    /// If something outside will wake one of them, the report is wrong: tasks that continue now, and time, do so too early.
+    /// If something outside the simulation wakes one of them, that report is wrong, and other tasks and time have moved on too
+    /// early.
     mutating func doubtWaitingTasks() {
         let knows = timers.count + idleWaiters.count <= 64
         for index in spawned.indices where !spawned[index].hasEnded && !spawned[index].isDoubted {
             // It waits for its process to be thawed.
             if isFrozen(spawned[index].process) { continue }
             let task = spawned[index].identity
-            // Not searched among very many waits: a doubt costs time only if an execution fails.
+            // Skip the search if there are very many waits: a needless doubt costs time only if an execution fails.
             let waits = timers.contains { $0.suspension.task == task } || idleWaiters.contains { $0.suspension.task == task }
             spawned[index].isDoubted = !(knows && waits)
         }
@@ -88,7 +90,7 @@ extension Engine.State {
     /// Whether the execution's failure may have an outside cause, so that waiting for it is useful.
     var mayHaveEscaped: Bool {
         guard escape == nil, unfinished > 0 else { return false }
-        // A thread that blocks does so without help.
+        // A blocked thread has no outside cause.
         if let problem = failure as? ExplorationProblem, problem.code == .blockedThread { return false }
         return spawned.contains { $0.isDoubted && !$0.hasEnded }
     }
@@ -104,7 +106,7 @@ struct TaskIdentity: Sendable, Equatable {
     }
 }
 
-/// The outside caller of a simulation, as a report names it.
+/// The name in a report of an outside caller of a simulation.
 private enum Caller {
     static var current: String {
         guard TaskIdentity.current != nil else { return "a DispatchQueue's block or a thread" }

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Simulated processes: work that may be frozen, and thawed or not.
+/// Simulated processes: work that can be frozen and thawed.
 extension Engine {
     struct Process: Sendable {
         enum Condition: Sendable {
@@ -10,7 +10,7 @@ extension Engine {
             /// Frozen for good; nothing waits for its tasks.
             case killed
 
-            /// The report's words for the process and its tasks.
+            /// The words of reports about the process and its tasks.
             var words: (deed: String, fate: String) {
                 switch self {
                 case .running: ("thaws", "is thawed")
@@ -34,7 +34,7 @@ extension Engine {
         }
     }
 
-    /// Takes effect with the next step: if the process's own step calls this, that step runs to its end or next stop.
+    /// Takes effect with the next step: if a step of the process itself calls this, that step first runs to its end or next stop.
     func set(_ condition: Process.Condition, of process: Int) {
         expectHome("a simulated process")
         ControlledThread.current?.pause()
@@ -44,7 +44,7 @@ extension Engine {
 }
 
 extension Engine.State {
-    /// At the end everything may run.
+    /// While the execution winds down everything may run.
     func isFrozen(_ process: Int?) -> Bool {
         guard let process, phase == .running else { return false }
         return processes[process].condition != .running
@@ -67,7 +67,7 @@ extension Engine.State {
         }
     }
 
-    /// Makes work due whose time came while the process was frozen.
+    /// Makes work runnable that became due while the process was frozen.
     private mutating func thaw(_ process: Int) {
         thawedAt = steps
         let due = timers.filter { $0.suspension.process == process && $0.deadline <= now }

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// The queues of code that isn't written for the explorer.
+/// Dispatch queues of code that isn't written for the explorer.
 extension Engine {
     package func addQueue(named name: String, isConcurrent: Bool, target: Int?) -> Int {
         addQueue(name, isConcurrent ? .barriers : .fifo, target: target)
@@ -17,12 +17,12 @@ extension Engine {
     package func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void) {
         let turn = Turn(lane: lane, isBarrier: isBarrier)
         if let thread = ControlledThread.current {
-            // Others may come into the queue first.
+            // Others may enter the queue first.
             thread.pause()
             if !state.withLock({ $0.phase == .over || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }
-        // No other step comes in between. At the end it may still be another thread's turn.
+        // No other step can run in between. While the execution winds down it may still be another thread's turn.
         let isFree = state.withLock { state in
             guard state.phase != .over, state.isFree(turn) else { return state.phase == .over }
             state.begin(turn)

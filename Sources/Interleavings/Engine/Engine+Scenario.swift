@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 extension Engine {
     /// Announces a task: the next task that the engine sees for the first time.
     ///
-    /// - Returns: Its number in the order of spawning, and the name under which a trace has it.
+    /// - Returns: Its number in the order of spawning, and its name in a trace.
     ///
     /// - Parameter process: The simulated process that it belongs to; `nil`: that of the caller.
     func beginSpawning(_ name: String, in process: Int?, at place: String) -> (number: Int, name: String) {
@@ -13,7 +13,7 @@ extension Engine {
             guard state.phase != .over else { return (0, name) }
             let name = state.recorder?.unused(name) ?? name
             let process = process ?? state.process
-            // A task's own number comes with its first job.
+            // The runtime's number of a task is known only from its first job.
             state.announced = state.spawned.count
             state.spawned.append(Spawned(name: name, place: place, process: process))
             state.unfinished += 1
@@ -59,7 +59,7 @@ extension Engine {
         state.withLock { state in
             guard state.phase != .over else { return }
             state.spawned[number].isRead = true
-            // Not freed here, since the task has it as well.
+            // This doesn't free the error here, since the task retains it as well.
             state.spawned[number].unreadError = nil
         }
     }
@@ -67,14 +67,14 @@ extension Engine {
     /// Fails an execution in which everything ended, if a task threw an error that nothing read.
     func expectErrorsRead() {
         guard let task = state.withLock({ $0.taskWithUnreadError }), let error = task.unreadError else { return }
-        // The task's own cancellation needs no reader, so this one has another cause.
+        // A cancelled task's own error needs no reader, so this error has another cause.
         let code: ExplorationProblem.Code = error is CancellationError ? .uncausedCancellation : .unreadError
         // Outside the lock: a description is foreign code.
         let problem = ExplorationProblem(code, tasks: [task.name], detail: "\(error)", place: task.place)
         state.withLock { $0.failure = problem }
     }
 
-    /// Notes whether the scenario requires something before its tasks have begun.
+    /// Notes whether the scenario checks a requirement before its tasks have begun.
     func noteRequirement() {
         state.withLock { state in
             if state.spawned.count > 1, state.haste == .possible { state.haste = .required }
@@ -83,7 +83,7 @@ extension Engine {
 
     /// Performs a spawned task's work.
     func work<Value: Sendable>(_ name: String, _ body: @Sendable () async throws -> Value) async throws -> Value {
-        // Not bound in every run, since that would keep another kilobyte for each task that never ends.
+        // Bound only in recorded runs: it would cost another kilobyte for each task that never ends.
         guard records else { return try await body() }
         return try await Simulation.$taskName.withValue(name) { try await recording(name, body) }
     }
@@ -120,7 +120,7 @@ extension Engine {
         records ? state.withLock { $0.author(spawned) } : nil
     }
 
-    /// Makes a text without switching: texts exist only in recorded runs, where an extra step would change the schedule.
+    /// Creates a text without switching tasks: texts exist only in recorded runs, where an extra step would change the schedule.
     private func quietly(_ text: () -> String) -> String {
         ControlledThread.current?.quietly(text) ?? text()
     }

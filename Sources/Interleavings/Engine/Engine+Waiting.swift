@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Waiting for the engine. A wait always suspends, so that a loop of waits takes steps and reaches the step limit.
+/// Waiting for the engine. A wait always suspends, so that an endless loop of waits reaches the step limit.
 extension Engine {
     /// A sleeping task.
     struct Timer: Sendable {
@@ -55,7 +55,7 @@ extension Engine {
         state.withLock { state in state.removeTimer(id) }?.end(.cancelled)
     }
 
-    /// The same while the sleep is being registered: ended now, it would not suspend.
+    /// Ends a sleep that is still being registered, but later: ended at once, it would not suspend.
     func cancelNewTimer(_ id: Int) {
         state.withLock { state in
             guard let suspension = state.removeTimer(id) else { return }
@@ -89,7 +89,7 @@ extension Engine.State {
         timers.firstIndex { $0.id == id }.map { timers.remove(at: $0).suspension }
     }
 
-    /// Moves time to the earliest deadline; all tasks due then become runnable, and their order is picked again.
+    /// Moves time to the earliest deadline; all tasks due then become runnable, and the schedule picks their order.
     mutating func advance(_ pick: Int) -> [Engine.Resumption] {
         let running = timers.filter { !isFrozen($0.suspension.process) }
         now = running.reduce(running[0].deadline) { min($0, $1.deadline) }
@@ -153,7 +153,7 @@ extension Engine.State {
         case continuation(UnsafeContinuation<Void, any Error>)
         /// The runtime's own job, which ends a sleep.
         case sleep(Job)
-        /// Not a task: work that is due then.
+        /// Not a task, but work that becomes due.
         case work(@Sendable () -> Void)
     }
 
@@ -164,11 +164,11 @@ extension Engine.State {
     private(set) var process: Int?
 
     /// The job that ends the wait; `nil`: the wait isn't the runtime's own sleep.
-    // Not inlined: with the Thread Sanitizer, the optimizer of Swift 6.3.1 ends in an "ownership error" at its callers.
+    // Not inlined: with the Thread Sanitizer, the optimizer of Swift 6.3.1 crashes with an "ownership error" in its callers.
     @inline(never)
     var job: Job? { if case .sleep(let job) = waiter { job } else { nil } }
 
-    /// The same wait, of a process.
+    /// Returns the same wait as part of a process.
     func of(_ process: Int?) -> Suspension {
         var suspension = self
         suspension.process = process
@@ -192,7 +192,7 @@ extension Engine.State {
 
     /// Suspends the calling task.
     ///
-    /// - Parameter register: Puts the suspension where it will be found.
+    /// - Parameter register: Stores the suspension where its event will find it.
     static func begin(_ register: (Suspension) -> Void) async throws {
         try await unsafe withUnsafeThrowingContinuation { unsafe register(Suspension($0)) }
     }

@@ -1,7 +1,7 @@
 /// Finds the work that may be picked.
 ///
-/// Functions that run for each step are `mutating` even if they change nothing: else a debug build copies the whole state for the
-/// call.
+/// Functions that run for each step are `mutating` even if they change nothing: otherwise a debug build copies the whole state
+/// for the call.
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1
@@ -10,7 +10,7 @@ extension Engine.State {
 
     /// How often a candidate may be passed over before it goes first; a random walk practically never reaches the limit.
     ///
-    /// Smaller with a small step limit, so that a schedule is fair before it counts as endless.
+    /// It shrinks with the step limit, so that a schedule becomes fair before it counts as endless.
     private static func patience(among count: Int, stepLimit: Int) -> Int { min(100 + 10 * count, stepLimit / 4) }
 
     /// Properties of the candidates.
@@ -21,8 +21,8 @@ extension Engine.State {
         var isOverdue = false
     }
 
-    /// Fills `candidates` and `candidateTasks`; the first is the one that is overdue, else the task that ran last, else the
-    /// oldest; time is the last.
+    /// Fills `candidates` and `candidateTasks`: first the overdue candidate, else the task that ran last, else the oldest; time
+    /// comes last.
     mutating func findCandidates(time: TimeModel, stepLimit: Int) -> Offer {
         searches += 1
         candidates.removeAll(keepingCapacity: true)
@@ -37,7 +37,7 @@ extension Engine.State {
         }
         var offer = Offer(current: current())
         let patience = Self.patience(among: candidates.count, stepLimit: stepLimit)
-        // The oldest comes first, so that no other can be overdue before it; but time is the last.
+        // Check only the oldest, which comes first, and time, which comes last: no other is overdue before the oldest.
         let overdue = [0, candidates.count - 1].first { candidates.indices.contains($0) && steps - since($0) > patience }
         if let first = overdue ?? offer.current, first > 0 {
             candidates.insert(candidates.remove(at: first), at: 0)
@@ -55,17 +55,17 @@ extension Engine.State {
         candidateTasks.append(task)
     }
 
-    /// The step since which a candidate waits to be picked.
+    /// The step since which a candidate has been waiting to be picked.
     private mutating func since(_ candidate: Int) -> Int {
         let index = candidates[candidate]
-        // A thawed process has not waited while it was frozen.
+        // The time while a process was frozen doesn't count as waiting.
         return max(index == Self.timeIndex ? timeSince : ready[index].since, thawedAt)
     }
 
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let process = ready[index].process, isFrozen(process) { return false }
         guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
-        // A thread that stopped inside a step still has its turn. At the end all may pass.
+        // A thread that stopped inside a step still has its turn. While the execution winds down all may pass.
         switch ready[index].wait {
         case nil: return true
         case .gate(let gate): return phase != .running || gate.isOpen

@@ -1,4 +1,4 @@
-/// Stopping a replay before a step, to show the state there.
+/// Stopping a replay before a step, to show the state at that point.
 extension Engine.State {
     /// Ends the execution with a picture of its state; if a debugger is attached, breaks into it once instead.
     mutating func stopHere() -> Engine.Next {
@@ -11,13 +11,13 @@ extension Engine.State {
         return .breakpoint(problem.text)
     }
 
-    /// The whole schedule of a replay that was stopped; `nil`: none was.
+    /// The whole schedule of a stopped replay; `nil`: the replay wasn't stopped.
     var stoppedReplay: [Int]? {
         guard case .replay(let replay) = chooser, (failure as? ExplorationProblem)?.code == .stopped else { return nil }
         return replay.choices
     }
 
-    /// The next task, and for each other one what it waits for, and since which step.
+    /// Describes the next task, and what each of the others waits for and since which step.
     private var standstill: ExplorationProblem {
         let next: Int = if case .replay(let replay) = chooser { replay.upcoming(among: candidates.count) } else { 0 }
         let index = candidates[next]
@@ -66,7 +66,7 @@ extension Engine.State {
         let settling = idleWaiters.map { (name(of: $0.suspension), "waits until nothing else can run", String?.none) }
         let known = sleeping + settling
         let others = waiting.filter { name in !names.contains(name) && !known.contains { $0.0 == name } }
-            .map { ($0, "waits for what another task or something outside gives", String?.none) }
+            .map { ($0, "waits for another task or for something outside", String?.none) }
         return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0), $0.2) }
     }
 

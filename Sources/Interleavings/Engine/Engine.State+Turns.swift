@@ -1,6 +1,6 @@
 /// Which tasks may run at the same time.
 extension Engine.State {
-    /// Whether an entry may run now: nothing runs that excludes it, and nothing precedes it in its queue or in the target queues.
+    /// Whether an entry may run now: no running work excludes it, and nothing precedes it in its queue or the target queues.
     mutating func isNext(_ entry: Engine.Entry) -> Bool {
         let turn = entry.awaitedTurn
         guard lanes[turn.lane].order != .concurrent else { return true }
@@ -8,7 +8,7 @@ extension Engine.State {
         return isFirst && isFree(turn) && !(hasTargets && isBehindInTargets(entry))
     }
 
-    /// Whether nothing runs that excludes it.
+    /// Whether no running work excludes it.
     mutating func isFree(_ turn: Engine.Turn) -> Bool {
         if lanes[turn.lane].isBusy || (turn.isBarrier && lanes[turn.lane].shares > 0) { return false }
         var target = lanes[turn.lane].target
@@ -19,7 +19,7 @@ extension Engine.State {
         return true
     }
 
-    /// Whether nothing that this search has seen is before it; notes that it was seen.
+    /// Whether nothing seen by this search precedes it; marks it as seen.
     private mutating func isFirst(_ turn: Engine.Turn) -> Bool {
         let lane = turn.lane
         switch lanes[lane].order {
@@ -36,8 +36,9 @@ extension Engine.State {
         }
     }
 
-    /// Whether this search has seen a job that the same step sent to the same actor before, with the same priority: the runtime's
-    /// queues keep the order of such jobs, and code relies on it.
+    /// Whether this search has seen an earlier job that the same step sent to the same actor with the same priority.
+    ///
+    /// The runtime keeps the order of such jobs, and code relies on it.
     mutating func isBehindEqual(_ entry: Engine.Entry) -> Bool {
         let lane = entry.turn.lane
         guard let priority = entry.priority, lanes[lane].order == .serial else { return false }
@@ -50,7 +51,7 @@ extension Engine.State {
         return false
     }
 
-    /// Whether something that excludes an entry came before it into a queue in which the work of several queues runs.
+    /// Whether something that excludes an entry entered a shared target queue before it.
     ///
     /// A serial queue has one place there from its first piece of work to its last, as in Dispatch.
     private func isBehindInTargets(_ entry: Engine.Entry) -> Bool {
@@ -68,7 +69,7 @@ extension Engine.State {
         return false
     }
 
-    /// The place of waiting work in the order of a queue; `nil`: it doesn't run there.
+    /// Returns the place of waiting work in the order of a queue; `nil`: it doesn't run there.
     private func place(of entry: Engine.Entry, in lane: Int) -> Int? {
         guard entry.isWaiting else { return nil }
         var (place, next) = (entry.arrival, entry.lane)
@@ -80,7 +81,7 @@ extension Engine.State {
         return place
     }
 
-    /// Gives a queue that had no work a place in the queue in which it runs.
+    /// Gives a queue that had no work a place in its target queue.
     mutating func takePlaces(for entry: Engine.Entry) {
         guard hasTargets, entry.isWaiting else { return }
         var next = Optional(entry.lane)
@@ -105,9 +106,9 @@ extension Engine.State {
         }
     }
 
-    /// Gives a queue the last place in its target if a thread waits in it next, or was in it.
+    /// Moves a queue to the last place in its target if a thread waits in it next, or was in it.
     ///
-    /// Dispatch passes such a thread from queue to queue, and puts the queues back behind work that came to their targets
+    /// Dispatch passes such a thread from queue to queue, and moves the queues behind work that has entered their targets
     /// meanwhile.
     private mutating func handOn(_ lane: Int, byThread: Bool) {
         guard let next = nextWaiting(in: lane) else { return }
@@ -116,7 +117,7 @@ extension Engine.State {
         lanes[lane].place = arrivals
     }
 
-    /// The first work in a queue, or in the queue that is first there.
+    /// Returns the first work in a queue, or in the queue that has the first place there.
     private func nextWaiting(in lane: Int) -> Engine.Entry? {
         let waiting = ready.lazy.compactMap { entry in place(of: entry, in: lane).map { (entry, $0) } }
         guard let first = waiting.min(by: { $0.1 < $1.1 })?.0 else { return nil }

@@ -6,11 +6,12 @@ extension Engine {
         enum Order: Sendable {
             /// Any number at once, in any order.
             case concurrent
-            /// One at a time, in any order: an actor, whose queue has priorities. Jobs of one step keep their order among equals.
+            /// One at a time, in any order: an actor, whose queue has priorities. Jobs that one step sends with the same priority
+            /// keep their order.
             case serial
             /// One at a time, in order of arrival: a queue.
             case fifo
-            /// In order of arrival, but any number at once, unless one of them is a barrier.
+            /// In order of arrival, any number at once; a barrier runs alone.
             case barriers
         }
 
@@ -21,13 +22,13 @@ extension Engine {
         /// Whether all its work has one place in the target queue, and which one.
         var hasOnePlace = false
         var place = 0
-        /// The task of a queue that acts like one task; `nil`: each piece of work is a task of its own.
+        /// The task of a queue that acts like one task; `nil`: each piece of work is a separate task.
         var task: Int?
-        /// Whether work runs that excludes any other.
+        /// Whether the running work excludes all other work.
         var isBusy = false
-        /// The number of running pieces of work that allow others, if counted.
+        /// How many pieces of work that allow others are running, if counted.
         var shares = 0
-        /// The search in which work of this lane was last found, and that in which a barrier was.
+        /// The searches in which work and a barrier of this lane were last found.
         var foundAt = -1
         var barrierFoundAt = -1
         /// The step whose jobs were last found, and their priorities.
@@ -73,7 +74,7 @@ extension Engine {
     /// A place in a lane.
     struct Turn: Sendable {
         let lane: Int
-        /// Whether it allows none beside it in a lane that has barriers.
+        /// Whether it must run alone in a lane that has barriers.
         var isBarrier = false
     }
 
@@ -95,28 +96,28 @@ extension Engine {
         var identity: TaskIdentity?
         /// Whether it has ended, or was killed.
         var hasEnded = false
-        /// Whether the engine reported that nothing could run while this task waited for something unknown.
+        /// Whether this task waited for something unknown when the engine reported that nothing could run.
         var isDoubted = false
         var cancel: (@Sendable () -> Void)?
         /// Whether something asked for its result.
         var isRead = false
-        /// The error that it threw, unless it was read or is only its own cancellation.
+        /// The error that it threw, unless it was read, or is the error of the task's own cancellation.
         var unreadError: (any Error)?
     }
 
     /// The phases of an execution.
     enum Phase: Sendable {
         case running
-        /// The outcome is known; the remaining tasks are only run to their ends.
+        /// The outcome is known; the remaining tasks are only run to completion.
         case windingDown
         case over
     }
 
-    /// Whether the scenario required something, and ended, before the tasks that it spawned had begun.
+    /// Whether the scenario checked a requirement, and ended, before any task that it spawned had begun.
     enum Haste: Sendable {
-        /// None has begun, and nothing was required after their spawning.
+        /// No task has begun, and no requirement was checked since they were spawned.
         case possible
-        /// The scenario required something before one began.
+        /// The scenario checked a requirement before a task had begun.
         case required
         /// It also ended before one began.
         case ended
@@ -142,22 +143,22 @@ extension Engine {
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []
         var now = Duration.zero
-        /// How many sleeps of the runtime's own kind began after the execution.
+        /// How many runtime sleeps began after the execution.
         var sleepsAtEnd = 0
         /// The doors of the execution; `nil`: it has none.
         var session: (any DoorSession)?
         /// The step in which the timers began to wait for the present deadline.
         var timeSince = 0
         var phase = Phase.running
-        /// Runs the work that arrives after the execution, and how much of it there was.
+        /// The queue for work that arrives after the execution, and how much of it has arrived.
         var lateQueue: DispatchQueue?
         var lateWorkCount = 0
 
         /// The engine's numbers of the runtime's tasks.
         var taskNumbers: [UInt32: Int] = [:]
-        /// The names of tasks by number; empty: it has none.
+        /// The names of tasks by number; an empty name: the task has none.
         var taskNames: [String] = []
-        /// The spawned task that the next task seen for the first time is; `nil`: none.
+        /// The spawned task that the next task seen for the first time represents; `nil`: none.
         var announced: Int?
         var timerCount = 0
         /// The simulated processes, and the tasks that belong to one.
@@ -173,11 +174,11 @@ extension Engine {
         var haste = Haste.possible
 
         var steps = 0
-        /// Whether a step runs; between steps, sleeps and waits end in any order.
+        /// Whether a step is running; between steps, sleeps and waits end in any order.
         var isInStep = false
-        /// The step before which a replay stops; `nil`: it has done so, or runs to its end.
+        /// The step before which a replay stops; `nil`: it has already stopped, or runs to its end.
         var stop: Int?
-        /// The step at which the ending is given up.
+        /// The step at which winding down is given up.
         var endLimit = Int.max
         /// An overdue task was passed over, as only an exhaustive exploration does.
         var isUnfair = false
@@ -215,7 +216,7 @@ extension Engine {
             blackBox?.append(choice)
         }
 
-        /// The first spawned task whose error fails the execution: nothing read it, and all else went well.
+        /// The first spawned task whose error fails the execution: nothing read the error, and everything else succeeded.
         var taskWithUnreadError: Engine.Spawned? {
             guard failure == nil, escape == nil, unfinished == 0 else { return nil }
             return spawned.first { $0.unreadError != nil }
@@ -226,7 +227,8 @@ extension Engine {
             return taskNames[task]
         }
 
-        /// The task of the step if it is a child, which has its spawned task's values too; else the spawned task.
+        /// Returns the step's task if it is a child, since children inherit the spawned task's values; otherwise the spawned
+        /// task.
         func author(_ spawned: String?) -> String {
             let name = name(of: lastTask)
             return recorder?.trace.children.contains(name) == true ? name : spawned ?? name

@@ -20,9 +20,9 @@ final class Engine: Sendable {
     let watchdog: Watchdog?
     /// Signalled when work or a call arrives from outside.
     let outside = DispatchSemaphore(value: 0)
-    /// The thread that runs the loop, and the steps unless controlled threads do.
+    /// The thread that runs the loop, and the steps if there are no controlled threads.
     let home = ThreadIdentity.current
-    /// The executor that tasks prefer; it is made with the engine.
+    /// The executor that tasks prefer; it is created together with the engine.
     private let poolReference = Lock<PoolReference?>(nil)
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Surroundings, records: Bool) {
@@ -58,11 +58,11 @@ final class Engine: Sendable {
         }
     }
 
-    /// Adds the lane of a queue: a serial one is like one task.
+    /// Adds the lane of a queue; a serial queue acts like one task.
     func addQueue(_ name: String, _ order: Lane.Order, target: Int? = nil) -> Int {
         state.withLock { state in
             let task = order == .fifo ? state.newTask(named: name) : nil
-            // The main queue belongs to the main actor, unlike any queue that code creates.
+            // Unlike other queues, the main queue belongs to the main actor.
             let hasOnePlace =
                 order == .fifo && target.map { state.lanes[$0].task != nil || state.lanes[$0].order != .fifo } ?? false
             if target != nil { state.hasTargets = true }
@@ -73,15 +73,15 @@ final class Engine: Sendable {
 
     /// Takes a job of a task or an actor.
     func enqueue(_ job: Job, lane pool: Int, in session: (any DoorSession)? = nil) {
-        // A task that comes back to an actor inside one of the runtime's own functions queues there: that is the actor's turn,
-        // too.
+        // A task that returns to an actor inside a function of the runtime enters the actor's queue, so it needs the actor's
+        // turn, too.
         let actor = job.drainedActor.flatMap { (session ?? self.session)?.knownLane(of: $0) }
         let origin = origin
-        // A task that hops to an actor is not the current task when the actor's job arrives, and runs first in that job.
+        // When a task hops to an actor, there is no current task as the actor's job arrives, and the job runs that task first.
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
-            // A yield is not a step of its own: the task can run from the next step on.
+            // A yield is not a separate step: the task can run from the next step on.
             if job.isYield, origin != .outside, state.phase != .over {
                 state.resumptions.append(.yield(job, process: state.process))
                 return true
@@ -125,7 +125,7 @@ extension Engine.State {
         return task
     }
 
-    /// The name in a trace of a task that the code under test creates: a group's child, for example.
+    /// Returns the name in a trace for a task that the code under test creates, such as a group's child.
     private mutating func childName() -> String {
         guard lastTask != Self.timeTask else { return "" }
         let parent = name(of: lastTask)
@@ -133,7 +133,7 @@ extension Engine.State {
     }
 
     /// - Parameter callSite: Names the function outside that makes it runnable, for the report.
-    /// - Returns: Whether it will be run; `false` if the execution is over.
+    /// - Returns: Whether the work will run; `false` if the execution is over.
     fileprivate mutating func append(
         _ work: Engine.Work, _ turn: Engine.Turn, task: Int, of process: Int?, from origin: Engine.Origin,
         _ callSite: (@Sendable () -> String?)?
@@ -151,7 +151,7 @@ extension Engine.State {
 
 /// Work that arrives after the execution still runs, one piece at a time, so that nothing hangs.
 extension Engine {
-    /// Work beyond this limit is dropped: it would never end.
+    /// Work beyond this limit is dropped, since it would never end.
     private static let lateWorkLimit = 100_000
 
     func runLate(_ work: Work, in session: (any DoorSession)? = nil) {
@@ -160,7 +160,7 @@ extension Engine {
         doors.away { lateQueue.async { doors.step { self.run(work) } } }
     }
 
-    /// Ends a wait later, not at once: a loop that sleeps must suspend, or it would never release its thread.
+    /// Ends a wait later, not at once: a loop of sleeps must suspend, or it would never release its thread.
     func endLate(_ suspension: Suspension) {
         lateQueue?.async { suspension.end(.cancelled) }
     }

@@ -7,15 +7,15 @@ extension Execution {
         let fingerprint: Fingerprint
         let trace: Trace
         let chooser: Chooser
-        /// The kinds of order that it could not have.
+        /// The kinds of order that the execution could not have.
         let omissions: Omissions
         /// The unfinished tasks that waited for something unknown.
         let doubted: [String]
-        /// Whether the scenario ended before its tasks began, though it required something of them.
+        /// Whether the scenario checked a requirement and ended before its tasks began.
         let endsHastily: Bool
         /// Whether the execution waited in vain for a resumption from outside.
         let hasWaited: Bool
-        /// Whether controlled threads are left that do not end.
+        /// Whether there are controlled threads that never end.
         var hasLeftThreads = false
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
@@ -31,7 +31,7 @@ extension Execution {
             self.hasWaited = hasWaited
         }
 
-        /// Whether something outside the explorer took part.
+        /// Whether something outside the explorer's control took part.
         var hasEscaped: Bool { (error as? ExplorationProblem)?.code == .escape }
 
         /// Whether the same choices can be run again: not after an escape, a blocked thread or a stop.
@@ -40,7 +40,7 @@ extension Execution {
             return code != .escape && code != .blockedThread && code != .stopped && !hasLeftThreads
         }
 
-        /// The kind of failure: the kind of problem and its place, without values of a message.
+        /// The kind of failure: the kind of problem and its place, without the message.
         ///
         /// `nil`: the execution passed.
         var failureKind: String? { error.map(ScheduleFailure.kind) }
@@ -69,7 +69,7 @@ extension Engine.State {
     }
 
     fileprivate func error(stepLimit: Int) -> (any Error)? {
-        // Checked even if a failure came first, because the failing task may have missed a wait for the outside event.
+        // Checked even if a failure came first, because the failure may have prevented the wait for the outside event.
         if let escape {
             let function = escape.callSite?().map { ", in \($0)" } ?? ""
             return ExplorationProblem(.escape, tasks: escape.tasks, detail: escape.detail + function, remedy: session?.remedy)
@@ -104,7 +104,7 @@ extension Trace {
 }
 
 extension Execution.Outcome {
-    /// Describes where two executions of the same choices differ; `nil` if they do not.
+    /// Returns where two executions of the same choices differ; `nil` if they don't.
     func difference(from other: Self) -> String? {
         if let detail = trace.difference(from: other.trace) { return detail }
         if failureKind != other.failureKind { return "the first time it \(ending), the second time it \(other.ending)" }
@@ -139,7 +139,7 @@ extension Trace.Step {
         candidates.map { $0.isEmpty ? "time" : "'\($0)'" }.sorted().joined(separator: ", ")
     }
 
-    /// The most telling difference between two steps.
+    /// Returns the most informative difference between two steps.
     fileprivate static func differing(_ one: Self, _ two: Self) -> (String, String) {
         if (one.task, one.place) != (two.task, two.place) {
             return ("\(one.actor) ran", "\(two.actor)\(one.task == two.task ? " in '\(two.place)'" : "")")

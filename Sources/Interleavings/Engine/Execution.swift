@@ -1,11 +1,11 @@
 import TokenServiceConcurrency
 
-/// One execution of a scenario, from spawning it to the end of everything it began.
+/// One execution of a scenario, from its first task to the end of everything that it began.
 struct Execution: Sendable {
     let engine: Engine
     private let simulation: Simulation
 
-    /// How many steps the ending may take, at the least.
+    /// The least number of steps that winding down may take.
     private static let endSteps = 1_000
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Engine.Surroundings, records: Bool) {
@@ -43,7 +43,7 @@ struct Execution: Sendable {
         return outcome
     }
 
-    /// Ends all that the scenario left behind: cancels its tasks, wakes sleepers, and runs all runnable work.
+    /// Ends everything that the scenario left behind: cancels its tasks, wakes sleepers, and runs all runnable work.
     ///
     /// - Returns: Whether there are controlled threads that don't end.
     private func end() -> Bool {
@@ -54,7 +54,7 @@ struct Execution: Sendable {
         }
         engine.doors.step { engine.cancel(cancellations) }
         engine.run()
-        // Freed outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
+        // Release these outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
         let left = engine.state.withLock { state in
             defer { state = Engine.State(endedAt: state.now) }
             return state

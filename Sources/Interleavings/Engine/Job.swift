@@ -18,8 +18,8 @@
     }
 
     /// - Parameter pool: The executor that the job's task prefers, which the runtime compares with the current one at a hop.
-    ///   Without it, a call that stays on the actor, such as `withTaskCancellationHandler`, would queue again, and others would
-    ///   come between.
+    ///   Without it, a call that stays on the actor, such as `withTaskCancellationHandler`, would enter its queue again, and
+    ///   others could run in between.
     init(_ job: consuming ExecutorJob, on executor: some SerialExecutor, pool: PoolReference?) {
         self.job = UnownedJob(job)
         unsafe place = .actor(executor.asUnownedSerialExecutor(), pool: pool)
@@ -33,7 +33,7 @@
     /// The runtime's number of the job's task; 0: the job belongs to an actor.
     var identity: UInt32 { kind == 0 ? word(1) : 0 }
 
-    /// The job as a task; `nil`: it is none.
+    /// The job as a task; `nil` if it isn't one.
     var task: UnownedJob? { kind == 0 ? job : nil }
 
     /// Whether the job only makes a task runnable again that has yielded.
@@ -42,10 +42,10 @@
     /// Whether the job drains the queue of a default actor: any number of calls, one after the other.
     var isDrain: Bool { (192...194).contains(kind) }
 
-    /// The default actor whose queue the job drains, if it was made for that alone; `nil`: it drains none.
+    /// The default actor whose queue the job drains, if that is the job's only purpose; `nil`: it drains none.
     ///
-    /// Such a job keeps the actor, which it has behind what every job has. Where a runtime changes that, the check of the doors
-    /// fails. Source: swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
+    /// Such a job stores the actor after the fields that every job has. If a runtime changes that, the check of the doors fails.
+    /// Source: swift/stdlib/public/Concurrency/Actor.cpp, `class ProcessOutOfLineJob`.
     var drainedActor: AnyObject? {
         guard kind == 193 else { return nil }
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
@@ -60,9 +60,9 @@
     /// Reads one of the two words after a job's header and the scheduler's own: its flags, of which the last byte is the
     /// kind, and its number.
     ///
-    /// The number is public only as text, the kind not at all. Safe because the job is alive and larger than that. The layout is
-    /// part of the runtime's stable ABI, and a test checks it. Source: swift/include/swift/ABI/Task.h, `class Job`, and
-    /// MetadataValues.h, `enum class JobKind`.
+    /// The number is public only as text, and the kind isn't public at all. Safe because the job is alive and has at least these
+    /// words. The layout is part of the runtime's stable ABI, and a test checks it. Source: swift/include/swift/ABI/Task.h,
+    /// `class Job`, and MetadataValues.h, `enum class JobKind`.
     private func word(_ index: Int) -> UInt32 {
         let address = unsafe unsafeBitCast(job, to: UnsafeRawPointer.self)
         let offset = unsafe 4 * MemoryLayout<UnsafeRawPointer>.size + index * MemoryLayout<UInt32>.size
@@ -98,7 +98,7 @@
 
 /// The executor that the tasks of an execution prefer.
 ///
-/// Safe because it is used for the jobs of those tasks, which keep it.
+/// Safe because it is used only for the jobs of those tasks, which retain it.
 @safe struct PoolReference: Sendable {
     fileprivate let executor: UnownedTaskExecutor
 

@@ -14,7 +14,7 @@ enum Chooser: Sendable {
 
     /// - Parameters:
     ///   - tasks: The candidates' tasks, two at least.
-    ///   - offer: Their properties. A walk picks an overdue one; a search does not have to.
+    ///   - offer: Their properties. A walk picks an overdue candidate; a search does not have to.
     mutating func choose(among tasks: [Int], _ offer: Engine.State.Offer) -> Int {
         change {
             offer.isOverdue ? 0 : $0.below(tasks.count)
@@ -29,7 +29,7 @@ enum Chooser: Sendable {
         }
     }
 
-    /// A value that the scenario asked for.
+    /// Returns a value that the scenario asked for.
     mutating func value(below count: Int) -> Int {
         change {
             $0.below(count)

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// Which orders an exploration tried: all, all within its bounds, or not all, and why.
 package struct Coverage: Sendable, Hashable, Described {
-    /// A limit that was set for the exploration and that cut off orders; later versions may add some.
+    /// A configured limit that excluded orders; later versions may add more.
     package struct Bound: Sendable, Hashable, CustomStringConvertible {
         /// Schedules with more preemptions were left out.
         package static func preemptions(_ most: Int) -> Bound {
@@ -10,18 +10,19 @@ package struct Coverage: Sendable, Hashable, Described {
         }
         /// Schedules with more delays were left out.
         package static func delays(_ most: Int) -> Bound { Bound(description: "at most \(most) delay\(most == 1 ? "" : "s")") }
-        /// Under ``TimeModel/whenIdle``: a timer was pending while work could run, and did not fire before the work.
+        /// Under ``TimeModel/whenIdle``: a timer was pending while work could run, and orders in which it fires first were left
+        /// out.
         package static let timeWhenIdle = Bound(description: "the time model whenIdle")
 
         /// The bound's description.
         package let description: String
     }
 
-    /// A reason why orders within the bounds are missing; later versions may add some.
+    /// A reason why orders within the bounds are missing; later versions may add more.
     package struct Gap: Sendable, Hashable, CustomStringConvertible {
-        /// The strategy tries a selection: it is not ``Strategy/exhaustive(preemptions:delays:limit:)``.
+        /// The strategy only tries a sample: it isn't ``Strategy/exhaustive(preemptions:delays:limit:)``.
         package static let sample = Gap(description: "the schedules are a sample")
-        /// The exploration ended at its largest number of schedules.
+        /// The exploration reached its largest number of schedules.
         package static let scheduleLimit = Gap(description: "the limit of schedules was reached")
         /// A default actor ran: calls that queue for one run in one step, in the order of their arrival.
         ///
@@ -44,7 +45,7 @@ package struct Coverage: Sendable, Hashable, Described {
         /// A step slept in the kernel, and when it woke it ran beside another one, up to its next point.
         package static let sleepingStep = Gap(
             description:
-                "a step slept while another held what it waited for, and then ran beside it: use InterleavedLock in code of yours"
+                "a step slept until another released what it waited for, and then ran in parallel with it: use InterleavedLock in your code"
         )
 
         /// A failed schedule left the explorer's control and can't be repeated.
@@ -56,7 +57,7 @@ package struct Coverage: Sendable, Hashable, Described {
 
     /// The steps whose orders count.
     package let granularity: Granularity
-    /// The bounds that cut off orders; empty: none did.
+    /// The bounds that excluded orders; empty: none did.
     package internal(set) var bounds: [Bound] = []
     /// Why orders within the bounds are missing; empty: none is.
     package internal(set) var gaps: [Gap] = []
@@ -93,7 +94,7 @@ package struct Coverage: Sendable, Hashable, Described {
     }
 }
 
-/// The kinds of order that an execution can't have, or gave up.
+/// The kinds of order that an execution couldn't have, or that it gave up.
 struct Omissions: OptionSet {
     let rawValue: Int
 
@@ -101,11 +102,11 @@ struct Omissions: OptionSet {
     static let earlyTimer = Omissions(rawValue: 1)
     /// A default actor's queue was drained, and its calls were not steps of their own.
     static let queuedCalls = Omissions(rawValue: 2)
-    /// The same of an actor whose other calls are steps.
+    /// The same for an actor whose other calls are steps.
     static let queuedReturns = Omissions(rawValue: 32)
     /// A task was passed over until the step limit, and then picked.
     static let starvation = Omissions(rawValue: 4)
-    /// A step slept in the kernel, and woke beside another one.
+    /// A step slept in the kernel, and woke while another one ran.
     static let sleepingStep = Omissions(rawValue: 16)
     /// The execution left the explorer's control.
     static let escape = Omissions(rawValue: 8)

@@ -17,14 +17,14 @@ struct DepthFirst: Sendable {
     private var difference: String?
     private var cuts: (preemptions: Bool, delays: Bool) = (false, false)
 
-    /// The bounds that cut off schedules so far.
+    /// The bounds that have excluded schedules so far.
     var bounds: [Coverage.Bound] {
         let preemptions = cuts.preemptions ? maximumPreemptions.map { [Coverage.Bound.preemptions($0)] } : nil
         let delays = cuts.delays ? maximumDelays.map { [Coverage.Bound.delays($0)] } : nil
         return (preemptions ?? []) + (delays ?? [])
     }
 
-    /// The difference after equal choices, because of which the search can't continue; `nil`: none.
+    /// The difference after equal choices that keeps the search from continuing; `nil`: none.
     var divergence: String? {
         let isShort = next < path.count
         return difference
@@ -39,7 +39,7 @@ struct DepthFirst: Sendable {
         maximumDelays = delays
     }
 
-    /// - Parameter current: The candidate that any other preempts, if there is one.
+    /// - Parameter current: The candidate that picking any other would preempt, if there is one.
     mutating func choose(_ count: Int, current: Int?) -> Int {
         let isExhausted = current != nil && maximumPreemptions.map { preemptions >= $0 } ?? false
         let reach = maximumDelays.map { 1 + max($0 - delays, 0) } ?? count

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Counts how many schedules differ from each other, in a megabyte however many there are.
+/// Counts distinct schedules, in one megabyte however many there are.
 ///
 /// Exact up to its capacity. Beyond that it keeps the digests that end in a growing number of zeros, and multiplies: with
 /// 2¹⁵ digests or more the result is off by about 0.5 %. Source: Flajolet, "On Adaptive Sampling", Computing 1990
@@ -19,7 +19,7 @@ struct DistinctCount: Sendable {
     /// How many different schedules were added.
     var value: Int { min(digests.count << zeros, added) }
 
-    /// Adds an execution's choices: those of one scenario and one model of time are equal only if their executions are.
+    /// Adds an execution's choices: within one scenario and one model of time, equal choices mean equal executions.
     mutating func insert(_ choices: [Int], time: TimeModel = .whenIdle) {
         added += 1
         // Far from any choice, so that schedules of the two models are never equal.

@@ -43,11 +43,11 @@ extension Exploration {
 
     /// Runs a failing schedule for its trace.
     ///
-    /// An escape seldom happens twice in the same way: if it doesn't recur, its report has no picture, rather than that of a
-    /// failure which it may have led to.
+    /// An escape seldom happens twice in the same way: if it doesn't recur, its report has no diagram, rather than one of a
+    /// failure that it may have caused.
     private mutating func record(_ choices: [Int], of outcome: Execution.Outcome) -> Execution.Outcome {
         for _ in 0..<(outcome.hasEscaped ? 10 : 1) {
-            // A shrunk schedule has not waited for outside events yet.
+            // A shrunk schedule hasn't waited for outside events yet.
             let recorded = execute(.replay(Replay(choices: choices)), records: true, isReported: choices != outcome.choices)
             if recorded.hasEscaped || !outcome.hasEscaped { return recorded }
         }
@@ -58,7 +58,7 @@ extension Exploration {
     private mutating func nondeterminism(after outcome: Execution.Outcome) -> ExplorationProblem? {
         let again = execute(.replay(Replay(choices: outcome.choices)))
         guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
-        // An escape is nondeterminism as well, and the better explanation.
+        // An escape also causes nondeterminism, and explains it better.
         if again.hasEscaped { return again.error as? ExplorationProblem }
         let detail = outcome.difference(from: again) ?? "a schedule ran differently the second time"
         return difference(after: outcome, detail + ", but all later runs were alike: probably only the first run differs")
@@ -66,7 +66,7 @@ extension Exploration {
 
     /// Runs the same choices until two executions differ, and describes where.
     ///
-    /// - Parameter detail: The known part of a difference that doesn't recur.
+    /// - Parameter detail: What is known about a difference that doesn't recur.
     mutating func difference(after outcome: Execution.Outcome, _ detail: String) -> ExplorationProblem {
         let first = execute(.replay(Replay(choices: outcome.choices)), records: true)
         var (detail, omissions) = (detail, outcome.omissions)
@@ -77,7 +77,7 @@ extension Exploration {
             (detail, omissions) = (difference, first.omissions.union(second.omissions))
             break
         }
-        let cause = "; a step slept while others went on, and how long it slept depends on the machine's load"
+        let cause = "; a step slept while others continued, and how long it slept depends on the machine's load"
         return ExplorationProblem(.nondeterminism, detail: detail + (omissions.contains(.sleepingStep) ? cause : ""))
     }
 }

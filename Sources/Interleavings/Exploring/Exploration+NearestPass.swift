@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// The result of the search for the passing schedule that differs from a failing one in the fewest choices.
 enum NearestPass: Sendable {
-    /// It was not searched for: no page shows it, or the failing schedule can't be repeated.
+    /// There was no search: no page would show the result, or the failing schedule can't be repeated.
     case unsought
     /// The schedule and its trace.
     case found(Schedule, Trace)
@@ -19,16 +19,17 @@ extension Exploration {
 
     /// The most executions and steps that the search may take.
     private static let (mostExecutions, mostSteps) = (500, 200_000)
-    /// How many schedules with one other choice, and how many unlike the failing one, show which crossings are harmless.
+    /// How many schedules with one changed choice, and how many unlike the failing one, are run to see which crossings are
+    /// harmless.
     private static let (alike, unlike) = (30, 12)
 
     /// Compares a failing schedule with others that pass.
     ///
-    /// - Returns: The first that passes, of all with one choice changed, then of all with two; and what happens in the failing
-    ///   one, but not in that and in few others.
+    /// - Returns: The first passing schedule with one changed choice, or else with two; and what happens in the failing one, but
+    ///   not in that one and in few others.
     mutating func comparison(of failing: Execution.Outcome) -> (nearest: NearestPass, crossing: Crossing?) {
         guard failing.isRepeatable else { return (.unsought, nil) }
-        // Not for a candidate of a program's shrinking.
+        // Skip this for the candidates while a program is being shrunk.
         var suspects = CrossingSuspects(failing.trace, waitsForOutside ? settings.doors : nil)
         guard settings.seeksNearestPass || !suspects.isEmpty else { return (.unsought, nil) }
         // An escape of another failing schedule doesn't matter.
@@ -71,13 +72,13 @@ extension Exploration {
             steps += outcome.steps
             guard outcome.error == nil else { continue }
             suspects.add(pass: outcome.trace)
-            // The execution's own choices: after a change, fewer candidates may be left.
+            // Use the execution's own choices: after a change there may be fewer candidates.
             nearest = nearest ?? .found(Schedule(choices: outcome.choices), outcome.trace)
         }
         return nearest ?? .none(tried: tried)
     }
 
-    /// Runs tasks by random priorities, with which a task tends to end before another one begins.
+    /// Runs tasks by random priorities, so that a task tends to end before another one begins.
     private mutating func addPasses(unlike failing: Execution.Outcome, to suspects: inout CrossingSuspects) {
         var seeds = SplitMix64(seed: 1)
         for number in 0..<Self.unlike where failing.steps * number < Self.mostSteps {
@@ -89,8 +90,9 @@ extension Exploration {
         }
     }
 
-    /// Returns the changes of one choice: first those that take back a switch, then those that add or move one; late ones first,
-    /// after which most of the execution stays as it was.
+    /// Returns the changes of one choice: first those that remove a switch, then those that add or move one.
+    ///
+    /// Among each kind the latest come first, since they leave most of the execution as it was.
     private static func changes(of choices: [Int], counts: [Int]) -> [Change] {
         let places = choices.indices.prefix(counts.count).reversed()
         let back = places.filter { choices[$0] > 0 }.map { Change(place: $0, pick: 0) }

@@ -6,14 +6,14 @@ struct Shrunk: Sendable {
         case proven(tried: Int)
         /// All with at most this many switches ran, and none failed in that way.
         case upTo(_ switches: Int, tried: Int)
-        /// Even the usual order was not tried.
+        /// Not even the usual order was tried.
         case unknown
     }
 
     let choices: [Int]
     let minimality: Minimality
 
-    /// Returns the error; for a deadlock that other schedules don't have, one that doesn't suspect an outside cause.
+    /// Returns the error; if only some schedules deadlock, without the suspicion of an outside cause.
     func clarified(_ error: any Error) -> any Error {
         guard let problem = error as? ExplorationProblem, problem.code == .deadlock, problem.detail.isEmpty else { return error }
         switch minimality {
@@ -40,8 +40,8 @@ extension Exploration {
         let best = shorten(Schedule(choices: outcome.choices).choices, kind: kind)
         var budget = Budget(executions: 2_000)
         var tried = 0
-        // The schedules with this many switches, the prefixes of those with one more. Their number grows with each
-        // switch by a factor of their length.
+        // The schedules with this many switches, which are prefixes of those with one more. With each switch their number grows
+        // by a factor of their length.
         var level: [[Int]] = [[]]
         for switches in 0..<Self.switches(best) {
             var next: [[Int]] = []
@@ -69,7 +69,8 @@ extension Exploration {
     private static func add(to next: inout [[Int]], _ choices: [Int], _ counts: [Int], most: Int) {
         for place in choices.count..<max(counts.count, choices.count) {
             for pick in 1..<max(counts[place], 1) where next.count <= most {
-                // Not with `+`: for two empty arrays it writes to the storage that all of them share, which a sanitizer reports.
+                // Don't use `+`: for two empty arrays it writes to the storage shared by all empty arrays, which a sanitizer
+                // reports.
                 next.append((0...place).map { $0 == place ? pick : $0 < choices.count ? choices[$0] : 0 })
             }
         }

@@ -1,9 +1,9 @@
 import TokenServiceConcurrency
 
-/// Runs schedule after schedule.
+/// Runs one schedule after another.
 struct Exploration: Sendable {
     var settings: Settings
-    /// The model of time for all schedules; `nil`: a strategy that mixes tries both, others the usual one.
+    /// The model of time for all schedules; `nil`: the mixed strategy tries both, others use the usual one.
     private let time: TimeModel?
     let countsFailures: Bool
     let scenario: Scenario
@@ -84,7 +84,7 @@ struct Exploration: Sendable {
         present = (summary.schedules + 1, strategy, seed)
     }
 
-    /// The watchdog's report of an execution; of one inside another scenario's step, its report of that.
+    /// Returns what the watchdog reports for an execution; inside another scenario's step, that scenario's execution.
     private func moment(_ engine: Engine) -> Watchdog.Moment? {
         if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
         let (settings, present, planned) = (settings, present, planned)
@@ -99,8 +99,8 @@ struct Exploration: Sendable {
 
     /// Runs random schedules, each determined by the seed and its number alone.
     ///
-    /// - Parameter source: Gives each schedule its chooser and its model of time, which a caller that asked for one overrides. It
-    ///   gets the most decisions that an earlier execution made.
+    /// - Parameter source: Returns each schedule's chooser and model of time, which the caller's own model overrides. Its
+    ///   parameter is the largest number of decisions so far.
     private mutating func sample(
         _ schedules: Int, _ seed: UInt64, _ name: String,
         _ source: (_ number: Int, _ random: SplitMix64, _ length: Int) -> (Chooser, TimeModel)
@@ -148,7 +148,7 @@ struct Exploration: Sendable {
         summary.coverage.bounds += search.bounds
     }
 
-    /// - Parameter isReported: Whether its failure will be reported, so that an escape must be ruled out once more.
+    /// - Parameter isReported: Whether its failure will be reported, so that an escape must be ruled out again.
     mutating func execute(_ chooser: Chooser, records: Bool = false, isReported: Bool = false) -> Execution.Outcome {
         let execution = Execution(chooser, settings, surroundings, records: records)
         surroundings.blackBox?.begin(present.number, seed: present.seed)

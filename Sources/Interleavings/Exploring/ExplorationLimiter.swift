@@ -11,14 +11,14 @@ import Musl
 
 /// Limits how many explorations run at once to one for each processor, or to one that drives everything.
 ///
-/// An exploration computes without a pause. One for each test that runs in parallel would starve the pool, and slow down
-/// everything else in the process. Those that drive everything share the program's global actors and the runtime's hooks, so
-/// each of them runs alone. They begin ahead of those that wait, since ordinary tests use the other processors meanwhile.
+/// An exploration computes without a pause. If each parallel test ran one, they would starve the pool and slow down everything
+/// else in the process. Those that drive everything share the program's global actors and the runtime's hooks, so each of them
+/// runs alone. Those start ahead of other waiting explorations, since ordinary tests use the other processors meanwhile.
 final class ExplorationLimiter: Sendable {
     /// A place for one exploration, or all of them.
     private struct Claim {
         let places: Int
-        /// Whether it takes all places for an exploration that begins: none begins while another such one waits in real time.
+        /// Whether it takes all places for a new exploration, which can't begin while another such one waits in real time.
         let beginsAlone: Bool
         let proceed: @Sendable () -> Void
     }
@@ -91,7 +91,7 @@ final class ExplorationLimiter: Sendable {
         isNext.wait()
     }
 
-    /// - Parameter isLater: Whether another claim's turn comes after this one's.
+    /// - Parameter isLater: Whether another claim has its turn after this one.
     private func enter(_ claim: Claim, before isLater: (Claim) -> Bool) {
         proceed {
             let index = $0.waiting.firstIndex(where: isLater) ?? $0.waiting.endIndex

@@ -1,6 +1,6 @@
 public import TokenServiceConcurrency
 
-/// The results of an exploration; of generated programs, those of all programs together.
+/// The results of an exploration; for generated programs, the combined results of all programs.
 public struct ExplorationSummary: Sendable, Described {
     /// How many schedules ran, without those for checking and shrinking.
     public internal(set) var schedules = 0
@@ -20,9 +20,9 @@ public struct ExplorationSummary: Sendable, Described {
     package internal(set) var coverage: Coverage
     /// Whether all orders ran, without any bound.
     ///
-    /// An order is one of the steps at the exploration's granularity, of the work that the explorer drives. Other work is listed in
-    /// <doc:WhatAPassProves>. Of generated programs, only those that ran count. The summary's description says which orders are
-    /// missing, and why.
+    /// This means orders of steps at the exploration's granularity, and only of work that the explorer drives;
+    /// <doc:WhatAPassProves> lists other work. With generated programs, it refers only to those that ran. The summary's
+    /// description says which orders are missing, and why.
     public var ranAllOrders: Bool { coverage.isAll }
     /// Whether all orders within the exploration's bounds ran; the summary's description names the bounds.
     public var ranAllOrdersWithinBounds: Bool { coverage.isAllWithinBounds }
@@ -30,7 +30,7 @@ public struct ExplorationSummary: Sendable, Described {
     package internal(set) var timeModels: Set<TimeModel> = []
     /// The kinds of order that the executions left out.
     var omissions: Omissions = []
-    /// In how many schedules the scenario ended before its tasks began, though it required something of them.
+    /// In how many schedules the scenario checked a requirement and ended before its tasks began.
     var hastySchedules = 0
     /// The generated programs that ran, in words: each task's operations in their order; empty: the scenario is the test's own.
     package internal(set) var programs: [String] = []
@@ -64,8 +64,8 @@ public struct ExplorationSummary: Sendable, Described {
         let choices = mostChoices == 0 ? "; nothing in the scenario could have run in another order" : ""
         let haste =
             schedules > 0 && hastySchedules == schedules
-            ? "; the scenario ended before its tasks began in every schedule, so what it required didn't see their work: await"
-                + " them or settle() first" : ""
+            ? "; in every schedule the scenario ended before its tasks began, so its requirements didn't see their work: await"
+                + " them or call settle() first" : ""
         return "\(count), \(failures == 0 ? "none" : "\(failures)") failed; time \(times); \(coverage)\(choices)\(haste)"
     }
 }

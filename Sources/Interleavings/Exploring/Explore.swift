@@ -4,18 +4,18 @@ import TokenServiceConcurrency
 /// Runs a scenario under one schedule after another, and throws the first failure with its schedule and its diagram.
 ///
 /// A schedule fails if the scenario throws, if a ``Simulation/require(_:_:fileID:line:)`` fails anywhere, if a spawned task
-/// throws an error that nothing reads, never gets to its end (a deadlock) or runs endlessly (a livelock), or if the code awaits
-/// what the explorer does not drive (an escape). The first and the failing schedule run twice: the same choices must lead to the
-/// same execution. A failure's schedule is shrunk, unless it cannot be repeated.
+/// throws an error that nothing reads, never finishes (a deadlock) or runs endlessly (a livelock), or if the code awaits what the
+/// explorer does not drive (an escape). The first and the failing schedule run twice: the same choices must lead to the same
+/// execution. A failure's schedule is shrunk, unless it cannot be repeated.
 ///
-/// Each exploration has a thread of its own, so that explorations do not disturb each other. As many run at once as there are
+/// Each exploration has its own thread, so that explorations don't affect each other. As many run at once as there are
 /// processors, but one that drives everything runs alone; the others wait for their turn. A sampled schedule is fair: a task that
-/// was passed over some hundred times is picked, so that waiting by yielding is not a livelock. An exhaustive exploration passes
-/// over a task up to the step limit, and a schedule that got there may take as many steps again to end fairly; the summary then
-/// says so.
+/// was passed over some hundred times is picked, so that waiting by yielding is not a livelock. An exhaustive exploration may
+/// pass over a task up to the step limit; that schedule may then take as many steps again to end fairly, and the summary says so.
 ///
-/// If the process ends inside a schedule, the schedule is not lost: a crash writes it to standard error, and after a kill or an
-/// `exit` the next run of the same exploration does. A step that takes longer than 20 seconds of real time fails its schedule.
+/// If the process ends during a schedule, the schedule is not lost: it is written to standard error at a crash, or by the next
+/// run of the same exploration after a kill or an `exit`. A step that takes longer than 20 seconds of real time fails its
+/// schedule.
 ///
 /// The explorer doesn't notice work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
 /// beside it, and its effects show as nondeterminism at best. A task that ends before it is awaited does not count as
@@ -49,7 +49,7 @@ public func explore(
 ) async throws -> ExplorationSummary {
     var settings = Settings(granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
     if Overrides.current.number != nil { settings.program = Overrides.current.program }
-    // Inside a scenario, the inner exploration is part of the step.
+    // An exploration inside a scenario is part of that scenario's step.
     if let outer = Simulation.current {
         var inner = Exploration(
             settings: settings, time: time, countsFailures: countsFailures, watchdog: outer.engine.watchdog, scenario: scenario)
@@ -70,7 +70,7 @@ private func begin(
     _ strategy: Strategy, _ settings: Settings, _ time: TimeModel?, countsFailures: Bool, at place: String,
     _ scenario: @escaping Exploration.Scenario
 ) async throws -> ExplorationSummary {
-    // Not on the pool either: behind a thousand tests it would wait for its turn there while it holds its place.
+    // Don't continue on the pool: there it would wait behind a thousand tests while it holds its place.
     try await withTaskExecutorPreference(ExplorationThread()) {
         try await ExplorationLimiter.shared.run(alone: settings.driving.isEverything) {
             for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
@@ -84,7 +84,7 @@ private func begin(
                 settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
                 watchdog: watchdog, scenario: scenario)
             let strategy = overrides.applied(to: strategy)
-            // On a thread of its own: on the pool it would starve escaped work, and so hide the escape.
+            // Run on its own thread: on the pool it would starve escaped work, and so hide the escape.
             return try await watchdog.run(on: ExplorationThread()) {
                 var exploration = exploration
                 exploration.settings.doors = try exploration.settings.driving.checkedDoors()
@@ -118,12 +118,12 @@ public enum Granularity: Sendable, Hashable {
     /// Dispatch are driven, also where a thread may have to wait: at `sync`, and at `wait` of a group, a semaphore or a work
     /// item.
     ///
-    /// The fastest. The code between two suspensions of a job is one piece: two locks that it takes, or a lock and then a
-    /// queue or a stream, are never separated.
+    /// This is the fastest. Code between two suspensions runs as one piece: no other task runs between two locks that it takes,
+    /// or between a lock and a queue or a stream.
     case jobs
     /// Also inside synchronous code: at each ``interleavingPoint(_:)``, at each access to an ``Interleaved`` variable, before
     /// a thread takes an ``InterleavedLock`` and after it frees it, and before a block goes to a ``VirtualQueue``. Each piece
-    /// of work has a thread of its own; one runs at a time.
+    /// of work has its own thread; one runs at a time.
     ///
     /// A thread never stops anywhere else, such as before a value goes to an `AsyncStream` or a plain lock is taken. Put an
     /// ``interleavingPoint(_:)`` there if that order matters.
@@ -139,7 +139,7 @@ struct Settings: Sendable {
     var time = TimeModel.whenIdle
     var granularity = Granularity.jobs
     var driving = Driving.preferred
-    /// The doors that are open in each step.
+    /// The doors that are open during each step.
     var doors: (any RuntimeDoors)?
     var stepLimit = 10_000
     /// Whether a failure is compared with a schedule that passes.
@@ -149,6 +149,6 @@ struct Settings: Sendable {
     /// A step usually takes microseconds.
     var stepSeconds = 20.0
 
-    /// Whether steps run on threads that can stop on their way.
+    /// Whether steps run on threads that can stop inside a step.
     var usesThreads: Bool { granularity == .accesses || driving.needsThreads }
 }

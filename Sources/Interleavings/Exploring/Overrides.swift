@@ -4,23 +4,23 @@ import TokenServiceConcurrency
 package struct Overrides: Sendable {
     /// How many schedules run; exhaustive explorations ignore it.
     package var schedules: Int?
-    /// Where random schedules begin.
+    /// The seed of random schedules.
     package var seed: UInt64?
     /// The one schedule to run.
     package var replay: Schedule?
-    /// The step before which that one stops.
+    /// The step before which the replay stops.
     package var stop: Int?
     /// The one program of operations to run.
     package var program: Program?
     /// When the clock moves.
     package var time: TimeModel?
-    /// The number, from 1, of the test's exploration that the replay is for; the others run as in their code.
+    /// Which of the test's explorations the replay is for, from 1; the others run as in their code.
     package var replayed = 1
-    /// The explorations of the present test; `nil`: they aren't counted, and all replay.
+    /// Counts the explorations of the current test; `nil`: they aren't counted, and all of them replay.
     package var explorations: ExplorationCount?
-    /// The number of the test's exploration that the current one is part of; `nil`: it is one itself.
+    /// The number of the test's exploration that the current one is part of; `nil`: it isn't part of another.
     var number: Int?
-    /// The command that runs the present test again, for the report of a crash; `nil`: it isn't known.
+    /// The command that runs the current test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
     package var seeksNearestPass = false
@@ -39,7 +39,7 @@ package struct Overrides: Sendable {
         self.replay = replay
     }
 
-    /// Explores in the preferred mode like a program without doors.
+    /// Runs a body whose explorations in the preferred mode run as in a program without doors.
     package static func unaided<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         var overrides = current
         overrides.isUnaided = true

@@ -2,9 +2,9 @@ import TokenServiceConcurrency
 
 /// Probabilistic concurrency testing: tasks have random priorities, and at a few random decisions the highest is lowered.
 ///
-/// Finds a bug that needs `depth` ordering constraints among `n` tasks and `k` decisions with a probability of at least
-/// 1 / (n · k^(depth − 1)) a schedule. Source: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A Randomized Scheduler with
-/// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
+/// Finds a bug that needs `depth` ordering constraints among `n` tasks and `k` decisions with a probability of at least 1 / (n ·
+/// k^(depth − 1)) per schedule. Source: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A Randomized Scheduler with Probabilistic
+/// Guarantees of Finding Bugs", ASPLOS 2010.
 ///
 /// The paper counts steps. Where only one task can run, lowering it changes nothing before the next decision, so decisions
 /// are enough, and they are fewer.
@@ -12,7 +12,7 @@ struct Priorities: Sendable {
     var random: SplitMix64
     /// Random numbers above every rank, so that all orders of the tasks are equally likely.
     private var priorities: [Int: Int] = [:]
-    /// The ranks of the lowered tasks by the decision that lowers them: a later one may get the higher rank.
+    /// The ranks of the lowered tasks by the decision that lowers them: a later decision may have a higher rank.
     private(set) var ranks: [Int: Int] = [:]
     private(set) var decisions = 0
     private var highest = 1 << 62

@@ -27,7 +27,7 @@ package struct Schedule: Sendable, Hashable, Described, ExpressibleByStringLiter
         self.init(choices: choices)
     }
 
-    /// Reads a schedule from its description; a part that is not a number becomes a pick whose replay fails.
+    /// Reads a schedule from its description; a part that is not a number becomes a pick that makes the replay fail.
     package init(stringLiteral value: String) {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         self = Schedule(value) ?? Schedule(choices: parts.map { Int($0).flatMap { $0 < 0 ? nil : $0 } ?? .max })

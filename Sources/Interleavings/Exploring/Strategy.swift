@@ -12,8 +12,8 @@ public struct Strategy: Sendable, Hashable {
 
     /// Random walks and PCT of depths 2 to 4 in turn, after the usual order, in which a task runs while it can: the default.
     ///
-    /// Every other pair of schedules lets timers fire while work is pending, unless `explore` is given a model of time.
-    /// Random walks find bugs that many schedules show; PCT finds those that need one task to be very late.
+    /// Every other pair of schedules lets timers fire while work is pending, unless `explore` is given a model of time. Random
+    /// walks find bugs that many schedules expose; PCT finds those for which one task must be very late.
     public static func mixed(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
         Strategy(kind: .mixed(schedules: schedules, seed: seed))
     }
@@ -29,7 +29,8 @@ public struct Strategy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - schedules: How many executions.
-    ///   - depth: How many ordering constraints a bug may need to be found with a guaranteed probability; 2 or 3 for most.
+    ///   - depth: The largest number of ordering constraints with which a bug is found with a guaranteed probability; 2 or 3 for
+    ///     most bugs.
     ///   - seed: The seed of the random numbers; neighbouring seeds explore independently.
     ///
     /// Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
@@ -43,9 +44,9 @@ public struct Strategy: Sendable, Hashable {
     /// give such a scenario a small `stepLimit`.
     ///
     /// - Parameters:
-    ///   - preemptions: How often a schedule may switch away from a task that could have continued; `nil`: without bound.
-    ///   - delays: How many candidates a schedule may pass over; `nil`: without bound. This also bounds code that suspends
-    ///     at each step, such as calls of actors.
+    ///   - preemptions: How often a schedule may switch away from a task that could have continued; `nil`: without a bound.
+    ///   - delays: How many candidates a schedule may pass over; `nil`: without a bound. This also bounds code that suspends at
+    ///     each step, such as calls of actors.
     ///   - limit: The most schedules to run; if there are more, the summary says so.
     public static func exhaustive(preemptions: Int? = nil, delays: Int? = nil, limit: Int = 1_000_000) -> Strategy {
         Strategy(kind: .exhaustive(preemptions: preemptions.map { max($0, 0) }, delays: delays.map { max($0, 0) }, limit: limit))

@@ -5,7 +5,7 @@ struct CallLog: Sendable {
     struct Call: Sendable {
         let caller: String
         let beginning: Int
-        /// When the call returned; `.max`: it did not, and may take effect at any later moment, or not at all.
+        /// When the call returned; `.max`: it didn't, and may take effect at any later time, or never.
         var end = Int.max
 
         var hasReturned: Bool { end != .max }
@@ -20,14 +20,14 @@ struct CallLog: Sendable {
     private(set) var calls: [Call] = []
     private(set) var events: [Event] = []
 
-    /// Notes a beginning and returns the call's place.
+    /// Records that a call began, and returns its place.
     mutating func begin(_ caller: String) -> Int {
         calls.append(Call(caller: caller, beginning: events.count))
         events.append(.begins(calls.count - 1))
         return calls.count - 1
     }
 
-    /// Notes an end, unless the call has ended before; returns whether it did so now.
+    /// Records that a call ended, and returns `true`, unless it had already ended.
     mutating func end(_ call: Int) -> Bool {
         guard !calls[call].hasReturned else { return false }
         calls[call].end = events.count
@@ -47,7 +47,7 @@ struct CallLog: Sendable {
         return log
     }
 
-    /// Searches for an order of the calls that the successors allow: the states that a call may lead to from a state.
+    /// Searches for an order of the calls, given the successors: the states that a call may lead to from a state.
     @usableFromInline
     func search(
         stepLimit: Int, _ successors: (_ call: Int, _ state: Int, _ result: inout [Int]) -> Void

@@ -9,8 +9,8 @@ struct Counterexample<Specification: SequentialSpecification>: Sendable {
 
     /// Returns the shortest prefix of the history that has no order either.
     ///
-    /// Calls that return later are open in it. The prefix ends with the answer that can't be right, whereas a search of the
-    /// whole history often gets stuck earlier, over what other calls return later.
+    /// In it, calls that return later are open. The prefix ends with the wrong answer, whereas a search of the whole history
+    /// often gets stuck earlier, because of what other calls return later.
     func shortest() -> Counterexample {
         let returns = Overlaps(log).returns
         var best = self
@@ -28,7 +28,7 @@ struct Counterexample<Specification: SequentialSpecification>: Sendable {
         return best
     }
 
-    /// Returns the history up to a moment, if that has no order.
+    /// Returns the history up to a moment, if that part has no order.
     private func beginning(until moment: Int) -> Counterexample? {
         let past = log.prefix(through: moment)
         let outcomes = past.calls.indices.map { past.calls[$0].hasReturned ? numbered.outcomes[$0] : nil }

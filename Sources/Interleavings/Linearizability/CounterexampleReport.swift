@@ -1,6 +1,6 @@
 /// The text that shows why a history has no order.
 struct CounterexampleReport<Specification: SequentialSpecification> {
-    /// How many operations of the order, and how many that can't come next, the report shows, so that it fits a terminal.
+    /// The most operations of the order, and of those that can't come next, that the report shows, so that it fits a terminal.
     private static var shown: Int { 12 }
 
     private let numbered: NumberedStates<Specification>

@@ -15,16 +15,16 @@ extension History {
 
     /// Throws unless there is an order of the operations in which every answer is right.
     ///
-    /// Call it when the recorded work has ended; a call that is still open may have taken effect or not. The same history
+    /// Call this when the recorded work has ended; a call that is still open may or may not have taken effect. The same history
     /// always gets the same verdict and the same report.
     ///
     /// The problem is NP-complete, but the cost depends on the number of calls open at once: a thousand operations of four
-    /// callers take a few steps each. More expensive are objects that remember an order which no answer has shown yet, such as a
-    /// queue that grows while its callers overlap, and calls that never return.
+    /// callers take a few steps each. Objects that remember an order that no answer has shown yet, such as a queue that grows
+    /// while its callers overlap, cost more, and so do calls that never return.
     ///
     /// - Parameter stepLimit: How often the search may call the specification. A million steps take less than a second in
     ///   release, ten in debug; a passing history of six callers and thirty operations needs a few hundred.
-    /// - Throws: ``NotLinearizable`` with the picture of the history, or another error at the limit.
+    /// - Throws: ``NotLinearizable`` with a chart of the history, or another error at the limit.
     @inlinable
     public func requireLinearizable(stepLimit: Int = 1_000_000) throws {
         switch check(stepLimit: stepLimit) {
@@ -89,10 +89,10 @@ public struct NotLinearizable: Error, Described {
     package var text: String { report() }
 }
 
-/// A check that reached its step limit: the history may have an order or not.
+/// A check that reached its step limit: the history may or may not have an order.
 ///
-/// Raise the step limit, record fewer operations that are open at once, or give objects that don't influence each other a
-/// history each. Calls that never return cost most: each may take effect at any later moment.
+/// Raise the step limit, record fewer operations that are open at once, or record independent objects in separate histories.
+/// Calls that never return cost most: each may take effect at any later moment.
 package struct LinearizabilityUndecided: Error, Described {
     /// How many steps were allowed.
     package let stepLimit: Int
@@ -105,8 +105,8 @@ package struct LinearizabilityUndecided: Error, Described {
     package var text: String {
         """
         Undecided: the search for an order of \(operations) operations, up to \(concurrency) of them open at once, was ended \
-        after \(stepLimit) steps. Raise stepLimit, record fewer operations that are open at once, or give objects that don't \
-        influence each other a history each.
+        after \(stepLimit) steps. Raise stepLimit, record fewer operations that are open at once, or record independent objects \
+        in separate histories.
         """
     }
 }

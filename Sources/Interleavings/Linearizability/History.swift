@@ -15,8 +15,8 @@ import TokenServiceConcurrency
 /// try history.requireLinearizable()
 /// ```
 ///
-/// Tasks and threads may record at the same time. The lock inside is held for a few instructions, never while an operation
-/// runs. Give objects that don't influence each other, such as a cache's keys, a history each: checking is faster.
+/// Tasks and threads may record at the same time. The lock inside is held for a few instructions, never while an operation runs.
+/// Record independent objects, such as a cache's keys, in separate histories: checking is faster.
 ///
 /// Source: Herlihy, Wing, "Linearizability: A Correctness Condition for Concurrent Objects", TOPLAS 12(3), 1990.
 public final class History<Specification: SequentialSpecification>: Sendable {
@@ -25,11 +25,11 @@ public final class History<Specification: SequentialSpecification>: Sendable {
         var operations: [Specification.Operation] = []
         /// The calls' results; `nil`: unknown.
         var outcomes: [Specification.Outcome?] = []
-        /// The first second answer to a call.
+        /// The first answer to a call that already had one.
         var surplus: (call: Int, outcome: Specification.Outcome)?
     }
 
-    /// The specification of right answers.
+    /// The specification of the right answers.
     @usableFromInline package let specification: Specification
     let recording = Lock(Recording())
 
@@ -64,7 +64,7 @@ public final class History<Specification: SequentialSpecification>: Sendable {
 
         /// Notes that the call returned.
         ///
-        /// A call returns once: a history with a second answer has no order, whatever the answers are.
+        /// A call returns once: a history with a second answer to a call has no order, whatever the answers are.
         ///
         /// - Parameter outcome: The caller's result.
         public func end(returning outcome: Specification.Outcome) {

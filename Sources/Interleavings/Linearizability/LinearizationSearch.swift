@@ -26,7 +26,7 @@ struct LinearizationSearch<Slots: SlotSet> {
         let explained: Int
         /// The next candidate.
         var next = 0
-        /// The candidate tried last; its states that remain to be tried are in `states`, from `base` on.
+        /// The candidate tried last; its states that haven't been tried are in `states`, from `base` on.
         var trying = 0
         let base: Int
     }
@@ -105,7 +105,7 @@ struct LinearizationSearch<Slots: SlotSet> {
         dead.insert(attempt.situation)
         let position = attempt.situation.position
         let length = path.count
-        // Of two paths that explain as much, the shorter needs fewer unfinished operations.
+        // If two paths explain equally much, the shorter one needs fewer unfinished operations.
         if (position, attempt.explained, -length) > (furthest.position, mostExplained, -furthest.steps.count) {
             let steps = path.dropFirst().map(\.step) + (length == 0 ? [] : [attempt.step])
             furthest = DeadEnd(steps: steps, position: position)

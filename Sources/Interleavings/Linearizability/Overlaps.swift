@@ -19,8 +19,8 @@ struct Overlaps: Sendable {
     init(_ log: CallLog) {
         slots = Array(repeating: 0, count: log.calls.count)
         var free: [Int] = []
-        // In the order of their returns, so that the next to return is tried first: usually a correct object served them
-        // in that order.
+        // In the order of their returns, so that the next to return is tried first: a correct object usually served them in that
+        // order.
         var current: [Int] = []
         for event in log.events {
             switch event {
@@ -54,7 +54,7 @@ struct Overlaps: Sendable {
         starts[position + 1] - starts[position] + unfinishedCounts[position]
     }
 
-    /// One of the calls that are open at a return: first those that return, in the order of their returns.
+    /// Returns one of the calls that are open at a return; those that return come first, in that order.
     func candidate(_ index: Int, at position: Int) -> Int {
         let finished = starts[position + 1] - starts[position]
         return index < finished ? open[starts[position] + index] : unfinished[index - finished]

@@ -30,7 +30,7 @@
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
-///   - subject: Makes the object, a new one for each execution.
+///   - subject: Creates the object, a new one for each execution.
 ///   - perform: Performs an operation, and returns its outcome. Several tasks call it at the same time.
 ///   - fileID: The file of the call, which a report after a crash names.
 ///   - line: The line of the call.
@@ -74,11 +74,11 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - operations: The operations that programs are made of. One that is listed twice is drawn twice as often.
 ///   - programs: Which programs.
 ///   - schedules: The schedules of each program.
-///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
+///   - time: When the simulation's clock moves; `nil`: the strategy's model.
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
-///   - subject: Makes the object, a new one for each execution.
+///   - subject: Creates the object, a new one for each execution.
 ///   - perform: Performs an operation as a task, whose name it gets. Several tasks call it at the same time.
 ///   - check: Throws if the object broke a promise; called when all tasks have ended.
 ///   - fileID: The file of the call, which a report after a crash names.
@@ -100,7 +100,7 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     check: @escaping @Sendable (_ subject: Subject) async throws -> Void,
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
-    // One exploration of its test, however many programs there are.
+    // Counts as one exploration of its test, however many programs there are.
     var (overrides, number) = Simulation.current == nil ? Overrides.current.beginExploration() : (Overrides(), 1)
     overrides.number = number
     let programs = programs.applied(overrides, schedules)

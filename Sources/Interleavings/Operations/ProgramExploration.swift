@@ -1,6 +1,6 @@
-/// Explores programs one after another, and makes the first failing one small.
+/// Explores programs one after another, and shrinks the first failing one.
 struct ProgramExploration {
-    /// Each operation in words.
+    /// The description of each operation.
     let words: [String]
     let programs: Programs
     let schedules: Strategy
@@ -14,7 +14,7 @@ struct ProgramExploration {
         if programs.seed != nil, schedules.mostSchedules == nil {
             throw ExplorationProblem(
                 .divergence,
-                detail: "a schedule belongs to one program; give that, too, as programs: .replay(…) or INTERLEAVINGS_PROGRAM")
+                detail: "a schedule belongs to one program; pass that, too: programs: .replay(…) or INTERLEAVINGS_PROGRAM")
         }
         var summary = ExplorationSummary(granularity: granularity)
         summary.programSeed = programs.seed
@@ -52,7 +52,7 @@ struct ProgramExploration {
             guard let again, again.kind == failure.kind else { continue }
             (best, smallest, candidates) = (again, candidate, candidate.smaller[...])
         }
-        // Once more, with the wait in real time that shrinking skipped for each program.
+        // Run it once more, with the wait in real time that was skipped while shrinking.
         if smallest != program { best = try await self.failure(of: smallest, &ignored) ?? best }
         let seed = programs.seed.map { " (seed \($0))" } ?? ""
         let change = smallest == program ? "" : ", shrunk from \(program.count) operations to \(smallest.count)"
@@ -66,7 +66,7 @@ struct ProgramExploration {
     }
 }
 
-/// A generated program for a person to read.
+/// A generated program in readable form.
 struct ProgramInWords: Sendable {
     /// Which of the programs it is, with their seed, and whether it was shrunk.
     let heading: String

@@ -36,7 +36,7 @@ public struct Programs: Sendable, Hashable {
     ///
     /// - Throws: An ``ExplorationProblem`` if there would be none, or a program doesn't fit the operations.
     func drawn(from operations: Int) throws -> [Program] {
-        guard operations > 0 else { throw Self.nothing("there are no operations to make programs of") }
+        guard operations > 0 else { throw Self.nothing("there are no operations to build programs from") }
         switch kind {
         case .replay(let program):
             if let problem = program.problem(with: operations) { throw ExplorationProblem(.divergence, detail: problem) }
@@ -50,7 +50,7 @@ public struct Programs: Sendable, Hashable {
                 throw Self.nothing("a task may have \(length.lowerBound) operations, but needs at least 1")
             }
             var (random, programs, seen) = (SplitMix64(seed: seed), [Program](), Set<Program>())
-            // After so many repetitions, probably all programs have been drawn.
+            // After this many repetitions, probably all programs have been drawn.
             var repeats = 0
             while programs.count < count, repeats < 1_000 {
                 let program = Program.random(operations, tasks, length, &random)
@@ -64,7 +64,7 @@ public struct Programs: Sendable, Hashable {
         ExplorationProblem(.nothingToExplore, detail: detail)
     }
 
-    /// Programs of the same size, as a test run's settings have them: its seed, and as many as make its number of schedules.
+    /// Returns programs of the same size with a test run's settings: its seed, and enough programs for its number of schedules.
     func applied(_ overrides: Overrides, _ schedules: Strategy) -> Programs {
         if let program = overrides.program { return Programs(kind: .replay(program)) }
         guard case .random(let count, let tasks, let length, let seed) = kind else { return self }

@@ -1,4 +1,4 @@
-/// A suspension that another task crossed: while a function was suspended at an `await`, another one ran on the same actor.
+/// A suspension during which another task ran: while a function was suspended at an `await`, another one ran on the same actor.
 struct Crossing: Sendable {
     /// The part of a crossing that two executions can have in common.
     struct Kind: Hashable, Sendable {
@@ -8,7 +8,7 @@ struct Crossing: Sendable {
         /// The other task and its function.
         let task: String
         let function: String
-        /// The address where the other function continued; `nil`: it began.
+        /// The address where the other function continued; `nil`: it had just begun.
         let from: UInt?
 
         /// The same for any tasks.
@@ -28,7 +28,7 @@ struct Crossing: Sendable {
     /// Whether the other function is the scenario's own: it called something that didn't suspend.
     let isCall: Bool
 
-    /// Whether another task crossed the same task in the same way, even if in another function.
+    /// Whether the same tasks cross in the same way, even if in another function.
     func isAlso(_ other: Crossing) -> Bool {
         (kind.suspended, kind.task, kind.function, kind.from)
             == (other.kind.suspended, other.kind.task, other.kind.function, other.kind.from)
@@ -80,8 +80,8 @@ struct CrossingSuspects {
         }
         let suspects = crossings.filter { !nearest.contains($0.kind) }.sorted { rank($0) < rank($1) }
         guard passes > 0, let worst = suspects.first(where: { count($0) <= passes / 4 }) else { return nil }
-        // If that function is the scenario's, the function that it had called may only be less rare because tasks cross it in
-        // either order.
+        // If the function is the scenario's, prefer the same crossing of the function that it called, which may be less rare only
+        // because tasks cross it in either order.
         return suspects.first { $0.isAlso(worst) }
     }
 

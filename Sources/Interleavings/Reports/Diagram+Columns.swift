@@ -1,5 +1,5 @@
 extension Diagram {
-    /// The most columns that fit a terminal; if there are more, children that logged nothing share one.
+    /// The most columns that fit a terminal; if there are more, children that logged nothing share a column.
     private static let mostColumns = 8
     static let others = "others"
 
@@ -38,6 +38,6 @@ extension Diagram {
 }
 
 extension Trace {
-    /// Whether the explorer gave the name, not the scenario.
+    /// Whether the explorer chose the name, not the scenario.
     fileprivate func isOwn(_ name: String) -> Bool { children.contains(name) || !names.contains(name) }
 }

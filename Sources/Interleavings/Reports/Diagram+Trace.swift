@@ -34,7 +34,7 @@ extension Diagram {
         }
         // The scenario mostly waits for the other tasks.
         if moment.name == scenario { return }
-        // Silent steps share a row, unless a task would be in it twice or out of order.
+        // Silent steps share a row, unless a task would appear in it twice or out of order.
         if case .silence(let steps, let columns) = rows.last, let last = columns.last,
             last < column || moment.name == others && columns == [column]
         {
@@ -49,7 +49,7 @@ extension Diagram {
 extension Diagram {
     /// What one task did in a step, or that time moved on; columns and rows are made from moments.
     struct Moment {
-        /// The step's number; `nil` but for the first moment of a step.
+        /// The step's number for the first moment of a step, otherwise `nil`.
         let step: Int?
         /// The task's name; `nil`: time moved on.
         var name: String?
@@ -74,7 +74,7 @@ extension Diagram {
         return moments + problem.tasks.map { Moment(step: nil, name: $0, time: last.time, mark: .failure, texts: [text]) }
     }
 
-    /// The last text of the tasks that a problem concerns.
+    /// The last texts of the tasks that a problem is about.
     static let finalTexts: [ExplorationProblem.Code: String] = [
         .deadlock: "waits forever", .livelock: "does not end", .escape: "still waits", .blockedThread: "blocks its thread",
         .unreadError: "nothing read its error", .uncausedCancellation: "nothing cancelled it",

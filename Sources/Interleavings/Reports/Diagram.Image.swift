@@ -51,7 +51,7 @@ extension Diagram {
             }
         }
 
-        /// Estimates the width of a text in a sans-serif font of 13 pixels, rather too high than too low.
+        /// Estimates the width of a text in a sans-serif font of 13 pixels, erring on the high side.
         static func pixels(_ text: String) -> Int {
             text.reduce(0) { width, character in
                 switch character {

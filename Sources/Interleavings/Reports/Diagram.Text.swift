@@ -1,5 +1,5 @@
 extension Diagram {
-    /// The diagram as text: up to eight tasks fit a terminal of 80 columns, more make it wider.
+    /// The diagram as text: up to eight tasks fit in 80 columns; more make it wider.
     var text: String { Text(self).lines.joined(separator: "\n") }
 
     /// Lays out a diagram in lines of text.
@@ -19,7 +19,7 @@ extension Diagram {
         private static let gap = 2
         /// Columns are as wide as their texts, up to this.
         private static let widths = 7...40
-        /// How many lines a text may take before it spreads over the columns to its right, and the most lines it may take.
+        /// How many lines a text may take before it spreads over the columns to its right, and how many at most.
         private static let (fewLines, mostLines) = (2, 6)
 
         init(_ diagram: Diagram) {
@@ -49,7 +49,7 @@ extension Diagram {
             lines += ["", used.joined(separator: "   "), diagram.isUsual ? diagram.usualOrder : leaving]
         }
 
-        /// Gives each column the width of its texts; if the page is too narrow, the widest columns get less.
+        /// Gives each column the width of its texts; if the page is too narrow, the widest columns are narrowed.
         private static func edges(of diagram: Diagram) -> [Int] {
             let numbers = diagram.rows.map { number(of: $0).count }.max() ?? 0
             var widths = diagram.columns.map { min(PlainText.cells($0.name), Self.widths.upperBound) }
@@ -96,7 +96,7 @@ extension Diagram {
             }
         }
 
-        /// Returns an action's lines: as wide as the column, or wider to make them few.
+        /// Returns an action's lines: as wide as the column, or wider if there would be too many.
         private func wrapped(_ action: Action) -> [String] {
             let right = action.passedOver.map { $0 > action.column ? $0 : edges.count - 1 } ?? edges.count - 1
             var lines: [String] = []

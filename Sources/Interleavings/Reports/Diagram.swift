@@ -73,7 +73,7 @@ struct Diagram: Sendable, Equatable {
         shorten()
     }
 
-    /// How many rows are kept at the beginning and at the end, which are more informative than those between.
+    /// How many rows are kept at the beginning and at the end, which are the most informative ones.
     private static let (head, tail) = (60, 140)
 
     private mutating func shorten() {
@@ -83,7 +83,7 @@ struct Diagram: Sendable, Equatable {
         replace([(cut, "\(cut.count) rows are left out")])
     }
 
-    /// The longest sequence of rows whose repetitions are found, and how many rows must be saved to fold them.
+    /// The longest sequence of rows whose repetitions are found, and the fewest rows that folding must save.
     private static let (longest, fewestSaved) = (12, 8)
 
     /// Replaces repetitions of the same rows, of which a livelock has hundreds.
@@ -112,7 +112,7 @@ struct Diagram: Sendable, Equatable {
         return (next - row) / period - 1
     }
 
-    /// Puts a gap in place of each of some ranges, which are in order.
+    /// Replaces each of the given ranges, which are in order, by a gap.
     private mutating func replace(_ cuts: [(range: Range<Int>, text: String)]) {
         for (range, text) in cuts.reversed() {
             rows.replaceSubrange(range, with: [.gap(text)])

@@ -10,7 +10,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         case unreadError = "unread error"
         /// A spawned task threw a `CancellationError` although it was not cancelled, and nothing read the error.
         case uncausedCancellation = "uncaused cancellation"
-        /// Nothing can run and no timer is pending, but a task has not ended.
+        /// Nothing can run and no timer is pending, but a task hasn't finished.
         case deadlock
         /// The step limit was reached.
         case livelock
@@ -36,11 +36,11 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
     package let tasks: [String]
     /// The particulars of this problem.
     package let detail: String
-    /// Where the requirement stands, or the spawning of the task that threw, such as `CacheTests/PriceCacheTests.swift:31`; empty
+    /// Where the requirement is, or where the task that threw was spawned, such as `CacheTests/PriceCacheTests.swift:31`; empty
     /// for other problems.
     package let place: String
 
-    /// The advice if everything is driven; `nil`: the advice to use the simulation's own means.
+    /// The advice if everything is driven; `nil`: the advice to use the simulation's executor, clock and queues.
     private var remedy: String?
 
     package init(_ code: Code, tasks: [String] = [], detail: String = "", place: String = "", remedy: String? = nil) {

@@ -59,7 +59,7 @@ extension FailurePage {
 
     private static func escaped(_ text: String) -> String { SVG.escape(PlainText.clean(text, keepsLines: true)) }
 
-    /// Forbids to load, send or embed anything.
+    /// Forbids loading, sending or embedding anything.
     private static let policy =
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

@@ -1,4 +1,4 @@
-/// A page that walks through a failing schedule, step by step, beside the nearest schedule that passes.
+/// A page that walks through a failing schedule, step by step, next to the nearest schedule that passes.
 ///
 /// It is one HTML file that loads nothing: its policy forbids that. Texts of the code under test are only ever shown as text.
 package struct FailurePage: Sendable {
@@ -41,7 +41,7 @@ package struct FailurePage: Sendable {
         return run(trace, last: [])
     }
 
-    /// The generated program, and the argument with which it is explored again.
+    /// The generated program, and the argument for exploring it again.
     private var program: JSON {
         guard let program = failure.program, let words = failure.programInWords else { return .null }
         let tasks = words.tasks.map { task in
@@ -67,7 +67,7 @@ package struct FailurePage: Sendable {
             "The nearest schedule that passes is \"\(schedule)\"\(schedule.choices.isEmpty ? ", the usual order" : "")."
         case .none(let tried):
             "No passing schedule to compare with: \(tried) with one or two other choices were tried, and none passes."
-        case .unsought: "No passing schedule to compare with: this one can't be repeated, or none was looked for."
+        case .unsought: "No passing schedule to compare with: this one can't be repeated, or there was no search."
         }
     }
 
@@ -77,8 +77,8 @@ package struct FailurePage: Sendable {
             return "Functions are named on Linux, in programs that link InterleavingsEverything."
         }
         return !doors.namesFunctions
-            ? "Functions can't be named: the program has no symbols, or its runtime keeps tasks in another way."
-            : "A step's function is the one in which its task goes on; a task's first step and a queue's block have none."
+            ? "Functions can't be named: the program has no symbols, or its runtime lays out tasks differently."
+            : "A step's function is the one in which its task continues; a task's first step and a queue's block have none."
     }
 
     /// The innermost function of the program in which a step's task continues; `nil`: unknown.
@@ -135,7 +135,7 @@ package struct FailurePage: Sendable {
 indirect enum JSON: Sendable {
     case null
     case number(Int)
-    /// A text of any length and with any characters, which is cleaned.
+    /// A text of any length and with any characters, which is cleaned when written.
     case text(String)
     case array([JSON])
     case object([(String, JSON)])

@@ -9,7 +9,7 @@ enum PlainText {
             if character.isNewline {
                 cleaned += keepsLines ? "\n" : " "
             } else {
-                // A letter with many accents would cover its neighbours.
+                // A letter with many accents would cover neighbouring lines.
                 for scalar in character.unicodeScalars.prefix(12) { cleaned.unicodeScalars.append(clean(scalar)) }
             }
         }
@@ -22,7 +22,7 @@ enum PlainText {
         return lines.prefix { !$0.isEmpty }.joined(separator: "\n")
     }
 
-    /// The longest text that a report shows, in characters.
+    /// The length of the longest text that a report shows, in characters.
     private static let longest = 4_000
 
     private static func clean(_ scalar: Unicode.Scalar) -> Unicode.Scalar {

@@ -8,7 +8,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     public var schedule: String { Schedule(choices: choices).text }
     /// Its choices, without the zeros at the end.
     package let choices: [Int]
-    /// Which schedule of the exploration failed, from 1.
+    /// The number of the failed schedule, counted from 1.
     package let number: Int
     /// How many schedules were planned; `nil` if the strategy cannot tell.
     package let planned: Int?
@@ -25,9 +25,9 @@ public struct ScheduleFailure: Error, Sendable, Described {
     let settings: Settings
     var minimality = Shrunk.Minimality.unknown
     var nearestPass = NearestPass.unsought
-    /// The suspension that another task crossed, if one is to blame.
+    /// The suspension that another task crossed, if that probably caused the failure.
     var crossing: Crossing?
-    /// The tasks that had not ended although nothing could run, and that waited for something unknown to the explorer.
+    /// The tasks that had not ended although nothing could run, because they waited for something unknown to the explorer.
     var doubted: [String] = []
 
     /// Whether no schedule with fewer switches fails in the same way: all were run.
@@ -55,12 +55,12 @@ public struct ScheduleFailure: Error, Sendable, Described {
             """
     }
 
-    /// The sentence about a task that ran at another one's `await`; `nil`: no task is known to be to blame.
+    /// The sentence about a task that ran during another one's `await`; `nil` if none is known to be the cause.
     var blame: String? {
         crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
-    /// The purpose of the replay line: an escape may not recur, and a stopped replay can continue.
+    /// The introduction to the replay line: an escape may not recur, and a stopped replay can continue.
     private var again: String {
         switch (underlying as? ExplorationProblem)?.code {
         case .escape: "To try the same schedule"
@@ -69,7 +69,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
         }
     }
 
-    /// Advice for an error without information of its own; `nil` if it needs none.
+    /// Advice for an error that says little; `nil` if none is needed.
     private var hint: String? {
         guard String(reflecting: type(of: underlying)) == "Testing.ExpectationFailedError" else { return nil }
         return "A #require failed. Add the product InterleavingsTesting to the test target: the report then says which, and an"
@@ -110,7 +110,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
         return "Schedule \(number)\(planned) (\(strategy)\(seed)) \(hasStopped ? "stopped" : "failed")"
     }
 
-    /// Schedules fit one build configuration: the optimizer removes suspensions.
+    /// A schedule is valid for one build configuration: the optimizer removes suspensions.
     static var build: String {
         #if DEBUG
         let configuration = "debug"

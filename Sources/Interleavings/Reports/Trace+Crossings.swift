@@ -1,4 +1,4 @@
-/// A call of an asynchronous function, as far as the steps of its task show it.
+/// A call of an asynchronous function, as reconstructed from its task's steps.
 private struct Call {
     /// A step in which the function ran, and where it was suspended then; `nil`: it returned.
     struct Run {
@@ -40,7 +40,7 @@ extension Trace {
     /// - Parameter name: Names a function of the program by its address; `nil`: it isn't the program's.
     func crossings(_ name: (UInt) -> String?) -> [Crossing] {
         let calls = calls(name)
-        // A spawned task's outermost function is a closure of the scenario.
+        // The outermost function of a spawned task is a closure of the scenario.
         let scenario = Set(calls.filter { $0.depth == 0 && !children.contains($0.task) }.map(\.base))
         var running: [Int: [(call: Call, from: UInt?)]] = [:]
         for call in calls.sorted(by: { $0.depth > $1.depth }) {
@@ -92,7 +92,7 @@ extension Trace {
         var tasks: [String: (step: Int?, calls: [Call])] = [:]
         for (index, step) in steps.enumerated() where !functions[index].isEmpty {
             let frames = functions[index].reversed().compactMap { address in name(address).map { (address, $0) } }
-            // On an executor of the program's own, the functions before a task's first step that shows them are unknown.
+            // On the program's own executors, a task's functions are unknown until a step shows them.
             var task = tasks[step.task] ?? (step: nil, calls: [])
             ended += Self.take(&task.calls, from: task.step, to: frames, in: step.task)
             tasks[step.task] = (index, task.calls)

@@ -4,7 +4,7 @@ package struct Trace: Sendable, Equatable {
     package struct Event: Sendable, Equatable {
         /// How a diagram shows an event; later versions may add kinds.
         package struct Kind: Sendable, Equatable {
-            /// A logged event, or an access to what threads share.
+            /// A logged event, or an access to shared state.
             package static let event = Kind(name: "event")
             /// A spawned task's beginning.
             package static let start = Kind(name: "start")
@@ -38,7 +38,7 @@ package struct Trace: Sendable, Equatable {
         package let time: Duration
         /// The tasks that could have run; an empty name means that time could have moved.
         package let candidates: [String]
-        /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited longest.
+        /// The picked candidate, counted from 0; candidate 0 needs no switch, or has waited the longest.
         package let pick: Int
         /// The task of candidate 0, if another one was picked.
         package let passedOver: String?
@@ -51,7 +51,7 @@ package struct Trace: Sendable, Equatable {
 
     /// The names of tasks and queues, in the order in which they were given.
     ///
-    /// A task that another one created without a name has the creator's with a number: `Anna.1` is Anna's first child.
+    /// An unnamed task has its creator's name with a number: `Anna.1` is Anna's first child.
     package internal(set) var names: [String] = []
     /// The names that the explorer gave.
     var children: Set<String> = []
@@ -71,7 +71,7 @@ struct Recorder: Sendable {
         if !name.isEmpty, !trace.names.contains(name) { trace.names.append(name) }
     }
 
-    /// Returns the name, with a number if it is taken: a diagram would make one column of two equal names.
+    /// Returns the name, with a number if it is taken: a diagram would merge two equal names into one column.
     func unused(_ name: String) -> String {
         guard trace.names.contains(name) else { return name }
         var number = 2

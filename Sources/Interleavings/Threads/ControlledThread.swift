@@ -3,7 +3,7 @@ import TokenServiceConcurrency
 
 /// A thread that runs one step at a time.
 ///
-/// It runs while it has the baton: the engine passes it over for a step, and the thread returns it when it stops or ends.
+/// It runs while it has the baton: the engine hands it over for a step, and the thread returns it when it stops or ends.
 final class ControlledThread: Sendable {
     enum StepResult {
         case ended
@@ -16,17 +16,17 @@ final class ControlledThread: Sendable {
         /// The work it runs, and the engine that it runs for.
         var assignment: (entry: Engine.Entry, engine: Engine)?
         var hasBaton = false
-        /// The thread of the work, once that has begun.
+        /// The thread that runs the work, once the work has begun.
         var identity: ThreadIdentity?
-        /// Whether the engine lets others continue, because its step sleeps.
+        /// Whether the engine lets other threads continue, because this thread's step sleeps.
         var isLate = false
         /// The last sleep during which others continued.
         var sleep: Int?
         /// Whether the step took too long: the engine no longer waits for it, and it doesn't stop again.
         var isAbandoned = false
-        /// Whether its step is an exploration of its own, which constantly waits for threads.
+        /// Whether its step is an exploration of its own, which waits for threads all the time.
         var isExploring = false
-        /// Whether it makes a text for the report, and doesn't stop meanwhile.
+        /// Whether it is creating a text for the report, and must not stop meanwhile.
         var isQuiet = false
         /// The doors of its steps; `nil`: they have none.
         var session: (any DoorSession)?
@@ -47,7 +47,7 @@ final class ControlledThread: Sendable {
         self.threads = threads
     }
 
-    /// The execution for which it works; `nil`: none.
+    /// The engine of the execution that it works for; `nil`: none.
     var engine: Engine? { state.withLock { $0.assignment?.engine } }
 
     /// Whether the execution's outcome is known, so that the thread need not wait any longer.
@@ -66,7 +66,7 @@ final class ControlledThread: Sendable {
 
     /// Waits until the step ends, or sleeps in the kernel.
     ///
-    /// - Parameter seconds: How long it must have lasted before it is checked.
+    /// - Parameter seconds: How long the step must have lasted before it is checked.
     func wait(_ seconds: Double) -> StepResult {
         var seconds = seconds, seen = 0
         while returned.wait(timeout: .now() + seconds) == .timedOut {
@@ -77,10 +77,10 @@ final class ControlledThread: Sendable {
                 continue
             }
             seen += 1
-            // If not woken since others continued, it still waits. Otherwise it may wait only for a moment, like any step.
+            // If it wasn't woken since others continued, it still waits. Otherwise it may be waiting only briefly, like any step.
             let isSure = sleep == known || seen >= Self.enoughSightings
             guard isSure || threads.haveStopped(oneOf: thread.possibleHolders) else { continue }
-            // A woken thread could run at once: if it sleeps and has not come back, it still waits.
+            // A woken thread could run at once; if it is asleep and hasn't returned, it still waits.
             guard returned.wait(timeout: .now()) == .timedOut else { break }
             state.withLock { ($0.isLate, $0.sleep) = (true, sleep) }
             return .asleep
@@ -93,9 +93,9 @@ final class ControlledThread: Sendable {
 
     /// How often in a row a step must be seen asleep before others continue, and how long to wait in between.
     ///
-    /// Once is enough if it waits for a lock that a stopped thread holds. Otherwise it may wait briefly for an outside thread,
-    /// which on a loaded machine runs as seldom as the checking one: for a lock of the runtime or of a sanitizer, for the first
-    /// use of a global.
+    /// Once is enough if it waits for a lock that a stopped thread holds. Otherwise it may be waiting briefly for an outside
+    /// thread, such as for a lock of the runtime or a sanitizer, or for the first use of a global; on a loaded machine that
+    /// thread runs as seldom as the checking one.
     private static let enoughSightings = 40
     private static let lookSeconds = 0.0025
 
@@ -117,7 +117,7 @@ final class ControlledThread: Sendable {
         return try session.away(body)
     }
 
-    /// Whether others continue during its step, so that its jobs must not mix with theirs.
+    /// Whether other threads continue during its step, so that its jobs must be kept apart from theirs.
     var isLate: Bool { state.withLock { $0.isLate } }
 
     private func start(_ work: Engine.Work, of engine: Engine) {
@@ -145,7 +145,7 @@ final class ControlledThread: Sendable {
             (state.isAbandoned || state.isQuiet ? nil : state.assignment, state.session)
         }
         guard let assignment, wait != nil || assignment.engine.stopsAtPoints else { return }
-        // The explorer's own calls are not the code's.
+        // Close the doors: these calls are the explorer's own.
         if let session { session.away { stop(assignment, wait) } } else { stop(assignment, wait) }
     }
 
@@ -165,7 +165,7 @@ final class ControlledThread: Sendable {
 
     var isQuiet: Bool { state.withLock { $0.isQuiet } }
 
-    /// Makes a text without stopping.
+    /// Creates a text without stopping.
     func quietly(_ text: () -> String) -> String {
         let wasQuiet = state.withLock { state in
             defer { state.isQuiet = true }

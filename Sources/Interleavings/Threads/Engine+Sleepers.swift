@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 /// Threads whose step sleeps in the kernel, while others continue.
 ///
-/// A thread may stop at a point while it holds a lock that the explorer does not know: the runtime's own, under which
+/// A thread may stop at a point while it holds a lock that the explorer doesn't know about: the runtime's own, under which
 /// cancellation handlers run, or a plain mutex. Another thread that needs the lock sleeps until the first one continues. So a
 /// sleeping thread is not runnable, and the others are. When it wakes, it runs beside the step that woke it, up to its next point
 /// or its end; the engine waits for both, and adds its jobs after the other one's, so that the same choices lead to the same
@@ -44,7 +44,7 @@ extension Engine {
 }
 
 extension Engine.State {
-    /// Makes work runnable; that of a sleeper's step only when the sleeper is taken back.
+    /// Makes work runnable; work from a sleeper's step only when the sleeper is taken back.
     mutating func add(_ entry: Engine.Entry, isLate: Bool) {
         var entry = entry
         arrivals += 1
@@ -55,7 +55,7 @@ extension Engine.State {
 }
 
 extension Engine {
-    /// Cancels the remaining tasks at the end; if a handler stopped at a point, only another thread may wait for it.
+    /// Cancels the remaining tasks at the end, on controlled threads if there are any, since a handler may stop at a point.
     func cancel(_ cancellations: [@Sendable () -> Void]) {
         guard threads != nil else {
             for cancel in cancellations { cancel() }

@@ -12,9 +12,9 @@ public func interleavingPoint(_ label: @autoclosure () -> String = "") {
 
 /// A variable whose reads and writes are interleaving points.
 ///
-/// Use it in code without synchronisation, to see the effects of that on several threads:
-/// `@Interleaved("token") var token: Token?`. In an exploration one thread runs at a time, so there is no data race. Anywhere
-/// else it is a plain variable, and using it from several threads at once is a data race, as with any other.
+/// Use it in unsynchronised code, to see what happens on several threads: `@Interleaved("token") var token: Token?`. In an
+/// exploration one thread runs at a time, so there is no data race. Anywhere else it is a plain variable, and using it from
+/// several threads at once is a data race, as with any other.
 @propertyWrapper
 public final class Interleaved<Value> {
     private var value: Value
@@ -32,7 +32,7 @@ public final class Interleaved<Value> {
 
     /// The value; reading and writing are points where another thread may run.
     ///
-    /// After the concurrent work a check may read it: where nothing else can run, a point adds no schedule.
+    /// A check may read it after the concurrent work: if nothing else can run, a point adds no schedules.
     public var wrappedValue: Value {
         get {
             interleavingPoint("reads \(label): \(Recorder.brief(value))")

@@ -34,7 +34,8 @@ public final class InterleavedLock: Sendable {
             state.withLock { $0.isTaken = false }
         }
 
-        /// Reports an escape if an outside thread uses the same lock as an execution: the two would not wait for each other.
+        /// Reports an escape if an outside thread uses the same lock as an execution: the thread and the execution would not wait
+        /// for each other.
         func expectHome(_ call: StaticString) {
             let own = ControlledThread.current?.engine ?? Simulation.current?.engine
             let engine = state.withLock { state in
@@ -62,7 +63,8 @@ public final class InterleavedLock: Sendable {
             return try mutex.withLock { _ throws(Failure) in try body() }
         }
         thread.pause()
-        // Only the picked thread runs, so no other takes the lock between the check and the step. At the end all may pass.
+        // Only the picked thread runs, so no other takes the lock between the check and the step. While the execution winds down
+        // all may pass.
         while !gate.take(), !thread.isEnding {
             thread.note("waits for the lock '\(gate.name)'")
             thread.pause(for: .gate(gate))
@@ -71,7 +73,7 @@ public final class InterleavedLock: Sendable {
         defer {
             gate.free()
             thread.note("frees the lock '\(gate.name)'")
-            // The code that follows may change something that other tasks see, without a point of its own.
+            // The following code may change something that other tasks see, and may have no point itself.
             thread.pause()
         }
         return try body()

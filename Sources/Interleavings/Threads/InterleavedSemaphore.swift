@@ -20,7 +20,8 @@ public final class InterleavedSemaphore: Sendable {
         gate = InterleavedLock.Gate(name: name)
         if value < 1 { _ = gate.take() }
         count = Lock(max(value, 0))
-        // Raised, not made with the value: Dispatch ends a process that releases a semaphore below its first value.
+        // Signalled up to the value, not created with it: Dispatch crashes a process that releases a semaphore below its initial
+        // value.
         semaphore = DispatchSemaphore(value: 0)
         for _ in 0..<max(value, 0) { semaphore.signal() }
     }
@@ -37,7 +38,7 @@ public final class InterleavedSemaphore: Sendable {
         thread.note("passes the semaphore '\(gate.name)'")
     }
 
-    /// Lets one thread pass: one that waits now, or else the next that comes.
+    /// Lets one thread pass: one that is waiting, or else the next that waits.
     public func signal() {
         gate.expectHome("InterleavedSemaphore")
         guard let thread = ControlledThread.current, !thread.isQuiet else {

@@ -6,9 +6,10 @@ import Musl
 
 extension ThreadIdentity {
     #if os(Linux)
-    /// The number of the kernel sleep that the thread is in: it waits for a lock, a semaphore, input or time; `nil`: it runs.
+    /// The number of the thread's current sleep in the kernel, for a lock, a semaphore, input or time; `nil`: it isn't asleep.
     ///
-    /// The thread must exist. Counted from its start, so that the same number is the same sleep. Source: proc_pid_status(5).
+    /// The thread must exist. Sleeps are counted from the thread's start, so equal numbers mean the same sleep. Source:
+    /// proc_pid_status(5).
     var sleep: Int? {
         let lines = String(decoding: read("status", count: 4096), as: UTF8.self).split(separator: "\n")
         func value(_ name: String) -> Substring? { lines.last { $0.hasPrefix(name) }?.dropFirst(name.count + 1) }
@@ -16,16 +17,16 @@ extension ThreadIdentity {
         return value("voluntary_ctxt_switches:").flatMap { Int($0) }
     }
 
-    /// Numbers one of which is the lock holder's, if the thread sleeps because it waits for a lock.
+    /// System thread numbers, one of which is the lock holder's if the thread is waiting for a lock.
     ///
-    /// To the kernel a lock is a word in memory. That word, or the second one after it, has the holder's number. Sources:
+    /// To the kernel a lock is a word in memory. That word, or the second one after it, contains the holder's number. Sources:
     /// linux/include/uapi/linux/futex.h, `FUTEX_TID_MASK`; glibc/sysdeps/nptl/bits/struct_mutex.h, `__owner`.
     var possibleHolders: [Int32] {
         // "number of the system call, its arguments, …", of which the first is the word's address.
         let call = String(decoding: read("syscall"), as: UTF8.self).split(separator: " ")
         guard call.count > 1, Self.futexCalls.contains(call[0]) else { return [] }
         guard let address = Int(call[1].dropFirst(2), radix: 16) else { return [] }
-        // Read through the file, because the memory at the address may be unmapped by now.
+        // Read through the file, because the memory at the address may have been unmapped.
         let words = Self.read("/proc/self/mem", from: address, count: 12)
         guard words.count == 12 else { return [] }
         return [0, 8].map { start in
@@ -34,7 +35,7 @@ extension ThreadIdentity {
         }
     }
 
-    /// The numbers of `futex` on x86_64 and arm64; on the other platform, each is the number of a call without a lock.
+    /// The numbers of `futex` on x86_64 and arm64; on the other of the two, each number belongs to a call that takes no lock.
     private static let futexCalls: Set<Substring> = ["202", "98"]
 
     private func read(_ name: String, count: Int = 256) -> ArraySlice<UInt8> {

@@ -11,7 +11,7 @@ import Musl
 
 /// A thread of its own that runs one body after another, until the worker is released.
 ///
-/// Not one of Dispatch's: that has a limited number, and all may be stopped at once.
+/// Not a Dispatch thread: their number is limited, and all of them may be stopped at once.
 final class Worker: Sendable {
     /// The state that the thread retains.
     fileprivate final class Line: Sendable {
@@ -39,7 +39,7 @@ final class Worker: Sendable {
         line.isDue.signal()
     }
 
-    /// Runs a body; the one before it has ended.
+    /// Runs a body; the previous one must have ended.
     ///
     /// - Returns: Whether there is a thread for it.
     func run(_ body: @escaping @Sendable () -> Void) -> Bool {

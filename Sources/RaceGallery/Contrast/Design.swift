@@ -2,9 +2,9 @@ import AccessTokens
 import AccessTokensDispatch
 package import Interleavings
 
-/// One way to write a token service: its real sources in simulated surroundings.
+/// One way to write a token service: its real source code in simulated surroundings.
 package struct Design: Sendable {
-    /// A service made for one run, which lives as long as this value.
+    /// A service created for one run, which lives as long as this value.
     struct Service: Sendable {
         /// Calls the service, and returns when the call does, which may be long before the handler is called.
         let ask: @Sendable (_ handler: @escaping Handler) async -> Void
@@ -16,7 +16,7 @@ package struct Design: Sendable {
 
     /// Its name, in any table.
     package let name: String
-    /// Whether callers may use it from several threads; the behavior of the others there is undefined.
+    /// Whether callers may use it from several threads; otherwise the behaviour is undefined.
     package let isThreadSafe: Bool
     /// The reason for its numbers; tests compare the sentence with the numbers.
     package let reason: String
@@ -32,7 +32,7 @@ package struct Design: Sendable {
         self.make = make
     }
 
-    /// Where it may be interrupted: a design without any protection at each access to what it shares.
+    /// Where it may be interrupted: a design that isn't thread-safe, at each access to shared state.
     package var granularity: Granularity { isThreadSafe ? .jobs : .accesses }
 
     /// All designs, from the articles' first to ours.
@@ -43,7 +43,7 @@ extension Design {
     /// The articles' first stage.
     package static let unpredictable = Design(
         "stage 1", isThreadSafe: false,
-        reason: "Each caller without a token starts a load, so each new token revokes the one before it, in its caller's hands."
+        reason: "Each caller without a token starts a load, so each new token revokes the one before it, which a caller is using."
     ) { surroundings, network in
         let service = UncheckedBox(UnpredictableTokenService(loader: network, clock: surroundings.clock))
         return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
@@ -52,7 +52,7 @@ extension Design {
     /// The articles' second stage.
     package static let enqueueing = Design(
         "stage 2", isThreadSafe: false,
-        reason: "One load serves all, but they wait in an object that others may release, for a loader that must answer."
+        reason: "One load serves all, but they wait in an object that may be released, for a loader that may never answer."
     ) { surroundings, network in
         let service = UncheckedBox(EnqueueingTokenService(loader: network, clock: surroundings.clock))
         return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })

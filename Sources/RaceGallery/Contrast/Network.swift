@@ -2,14 +2,15 @@ import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 
-/// The connection to the server: a load is decided as it begins, and the surroundings determine how long its answer takes.
+/// The connection to the server: each load's outcome is decided when it begins, and the surroundings determine how long the
+/// answer takes.
 final class Network: AccessTokenLoader {
     /// The network's fault.
     enum Trouble: Sendable {
         case none
         /// The first answer takes an hour, much longer than any limit.
         case firstAnswerIsLate
-        /// Each answer comes twice.
+        /// Each answer is sent twice.
         case answersTwice
     }
 

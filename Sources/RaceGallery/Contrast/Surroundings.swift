@@ -14,16 +14,16 @@ protocol Surroundings: Sendable {
     /// The environment of a `TokenService`.
     var environment: TokenService.Environment { get }
 
-    /// Makes a serial queue, and returns a closure that enqueues a block there.
+    /// Creates a serial queue, and returns a closure that enqueues a block there.
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
     /// Starts a task.
     func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void)
     /// Notes what happened, for a diagram.
     func log(_ event: @autoclosure () -> String)
 
-    /// How long the server takes to answer a load, by its number from 0.
+    /// Returns how long the server takes to answer a load, given the load's number from 0.
     func latency(ofLoad number: Int) -> Duration
-    /// Brings an answer from the server.
+    /// Delivers an answer from the server.
     func deliver(_ answer: @escaping @Sendable () -> Void)
 
     /// Waits until nothing is left to do.
@@ -34,9 +34,9 @@ protocol Surroundings: Sendable {
     func pass(_ duration: Duration) async throws
 }
 
-/// The surroundings of one execution under the explorer: the schedule decides when an answer comes and which task continues.
+/// The surroundings of one execution under the explorer: the schedule decides when an answer arrives and which task continues.
 ///
-/// Where the simulation drives everything, a design takes nothing from it.
+/// If the simulation drives everything, a design uses no executor, clock or queue of it.
 struct EveryOrder: Surroundings {
     let simulation: Simulation
     /// Answers under way, in any order.
@@ -66,8 +66,8 @@ struct EveryOrder: Surroundings {
 
 /// Surroundings in which all tasks run in the order in which they became runnable, the same in every run.
 ///
-/// Time moves only when nothing can run. So all callers ask before the first answer is there: the worst order for a design
-/// that loads for each caller. Stages 1 and 2 could not run otherwise: what they do on several threads is undefined.
+/// Time moves only when nothing can run. So all callers ask before the first answer arrives, the worst order for a design that
+/// loads for each caller. Stages 1 and 2 could not run in another way: their behaviour on several threads is undefined.
 struct UsualOrder: Surroundings {
     private let manualClock = ManualClock()
     private let stage = Stage()

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 
 extension Trial {
-    /// A violated requirement and its place: the explorer shrinks a failure to another one of the same place.
+    /// A violated requirement and its place; the explorer shrinks a failure to another one with the same place.
     struct Violation: Sendable {
         let text: String
         let line: Int
@@ -22,7 +22,7 @@ extension Trial.Run {
         return loads == 1 ? nil : Trial.Violation("\(loads) loads, where one is enough")
     }
 
-    /// A caller without an answer, with several, or answered before one whose call had returned when it asked.
+    /// A caller with no answer, with several, or with an answer ahead of a caller whose call had returned earlier.
     var wrongAnswer: Trial.Violation? {
         let record = record
         for caller in record.callers {
@@ -61,7 +61,7 @@ extension Trial.Run {
     /// How many loads there were.
     package var loads: Int { network.server.loadsStarted }
 
-    /// How many tokens that callers hold the server accepts no longer.
+    /// How many tokens held by callers the server no longer accepts.
     package var tokensRevokedInUse: Int {
         var seen: Set<String> = []
         let tokens = record.callers.flatMap(\.answers).compactMap { try? $0.get() }
@@ -74,7 +74,7 @@ extension Trial.Run {
     /// How many callers were answered more than once.
     package var answeredTwice: Int { record.callers.count { $0.answers.count > 1 } }
 
-    /// How many answers came after that of a later caller.
+    /// How many answers arrived after that of a later caller.
     package var overtaken: Int {
         var latest = -1
         return record.answered.count { caller in

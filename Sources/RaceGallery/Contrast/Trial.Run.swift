@@ -3,11 +3,11 @@ import AccessTokensTesting
 import TokenServiceConcurrency
 
 extension Trial {
-    /// One design in one run of a trial: its service, its network, its callers, and what they were answered.
+    /// One design in one run of a trial: its service, its network, its callers and their answers.
     package final class Run: Sendable {
         struct Caller: Sendable {
             let name: String
-            /// How many calls had returned when this one began: their answers come first.
+            /// How many calls had returned when this one began: their answers must come first.
             let earlier: Int
             var answers: [Result<AccessToken, any Error>] = []
             /// How many answers there had been before its first one.
@@ -55,7 +55,7 @@ extension Trial {
             for number in 0..<latecomers { ask(latecomers == 1 ? "later caller" : "later caller \(number + 1)") }
         }
 
-        /// Asks on a task of its own, unless the service is gone by then.
+        /// Asks on its own task, unless the service has been released.
         func ask(_ name: String) {
             surroundings.spawn(name) { [self] in
                 guard let (service, caller) = state.withLock({ $0.begin(name) }) else { return }
@@ -84,10 +84,10 @@ extension Trial {
             }
         }
 
-        /// The owner releases the service; a caller in the middle of a call has it a little longer.
+        /// The owner releases the service; a caller in the middle of a call retains it a little longer.
         func release() {
             surroundings.spawn("owner") { [self] in
-                // Released outside the lock: the service's deinit is foreign code.
+                // Release the service outside the lock: its deinit is foreign code.
                 let service = state.withLock { state in
                     defer { state.service = nil }
                     return state.service

@@ -2,7 +2,7 @@ package import Interleavings
 
 /// What happens to a design in the contrast, and what must hold then, in any order.
 package struct Trial: Sendable {
-    /// What happens, as a clause.
+    /// The trial's event, as a clause.
     package let name: String
     private let trouble: Network.Trouble
     private let script: @Sendable (Run) async throws -> Void
@@ -18,14 +18,14 @@ package struct Trial: Sendable {
         self.requirements = requirements
     }
 
-    /// Runs it with a design under one schedule after the other.
+    /// Runs the trial with a design under one schedule after another.
     ///
     /// - Parameters:
     ///   - design: The design to try.
     ///   - callers: How many callers ask.
     ///   - strategy: Which schedules.
-    ///   - driving: With everything driven the design takes nothing from the simulation, and has no point inside synchronous
-    ///     code.
+    ///   - driving: If everything is driven, the design takes no parameters from the simulation, and has no points inside
+    ///     synchronous code.
     /// - Returns: How many schedules there were, how many failed, and the first failure.
     package func explore(
         _ design: Design, callers: Int, _ strategy: Strategy = .exhaustive(), driving: Driving = .preferred
@@ -41,12 +41,12 @@ package struct Trial: Sendable {
         }
     }
 
-    /// Runs it with a design once, in the usual order, and counts.
+    /// Runs the trial with a design once, in the usual order, and counts.
     ///
     /// - Parameters:
     ///   - design: The design to try.
     ///   - callers: How many callers ask.
-    ///   - latecomers: How many callers ask at the end, where the trial has such callers.
+    ///   - latecomers: How many callers ask at the end, if the trial has such callers.
     ///   - count: What to count of the run.
     package func count<Figures>(
         _ design: Design, callers: Int, latecomers: Int = 1, _ count: (Run) -> Figures
@@ -111,7 +111,7 @@ extension Trial {
 
     /// Returns how many callers have to wait for the network while one token follows another, in the usual order.
     ///
-    /// All ask once a minute for eleven minutes, of a server whose tokens live for ten.
+    /// All callers ask once a minute for eleven minutes; the server's tokens are valid for ten.
     package static func waitingAtExpiry(_ design: Design, callers: Int) -> Int {
         let order = UsualOrder()
         let run = Run(design, in: order, tokenLifetime: .seconds(600), callers: callers)

@@ -1,9 +1,9 @@
 import AccessTokens
 package import Interleavings
 
-/// A bug that shipped somewhere, made small: a scenario that shows it, and the same scenario on `TokenService`.
+/// A bug that some library shipped, reduced to a scenario that shows it, and the same scenario on `TokenService`.
 ///
-/// Each has a file of its own, with the broken service and the scenario.
+/// Each exhibit has its own file, with the broken service and the scenario.
 package struct Exhibit: Sendable, CustomStringConvertible {
     /// The code that is run under each schedule.
     package typealias Scenario = @Sendable (_ simulation: Simulation) async throws -> Void
@@ -15,7 +15,7 @@ package struct Exhibit: Sendable, CustomStringConvertible {
     package let number: Int
     /// Its lesson, as a sentence without its full stop.
     package let lesson: String
-    /// Where it shipped.
+    /// The projects that shipped the bug.
     package let source: String
     /// How its schedules are chosen; the bug is found within them.
     package let strategy: Strategy
@@ -25,7 +25,7 @@ package struct Exhibit: Sendable, CustomStringConvertible {
     package let granularity: Granularity
     /// Fails under some schedule.
     package let broken: Scenario
-    /// The same on `TokenService` or its shim: fails under none.
+    /// The same on `TokenService` or its shim; fails under no schedule.
     package let mended: Scenario
 
     init(

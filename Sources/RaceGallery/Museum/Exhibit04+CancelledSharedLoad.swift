@@ -7,7 +7,7 @@ import Interleavings
 /// cancelled, and caller 1, which stays, gets `CancellationError`. The ended task stays in its place, so that all later
 /// callers get it too.
 ///
-/// The bug sits in `onCancel`. Exhibit 5 shows what else this service does wrong.
+/// The bug sits in `onCancel`. Exhibit 5 shows another bug of this service.
 actor CachedTaskService {
     private let loader: any TokenLoader
     private let executor: (any TaskExecutor)?
@@ -31,7 +31,7 @@ actor CachedTaskService {
 
 extension Exhibit {
     static let cancelledSharedLoad = Exhibit(
-        4, "Cancelling any waiter cancels the load that all share, and what is cached is the cancellation",
+        4, "Cancelling any waiter cancels the load that all share, and the cancellation is cached",
         source: "soto-core [R]",
         broken: { simulation in
             let service = CachedTaskService(loader: simulation.loader(), executor: simulation.seams.executor)

@@ -35,7 +35,7 @@ final class UserSession: Sendable {
         self.user = Lock(user)
     }
 
-    /// Ends the session, and begins the next user's if there is one.
+    /// Ends the session, and begins the next user's session if there is one.
     func end(thenBegin user: String? = nil) {
         self.user.withLock { $0 = user }
     }

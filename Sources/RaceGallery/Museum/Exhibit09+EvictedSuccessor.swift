@@ -23,7 +23,7 @@ actor EvictingCleanupService: LoadSharing {
         defer { shared.flight = nil }
         try Task.checkCancellation()
         let loaded = try await shared.loader.loadToken(replacing: nil)
-        // A sign-out has cancelled this task, so nothing from before is kept.
+        // If a sign-out has cancelled this task, its token must not be kept.
         try Task.checkCancellation()
         shared.token.keep(loaded)
         return loaded

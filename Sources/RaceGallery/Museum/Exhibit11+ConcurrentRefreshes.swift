@@ -28,7 +28,7 @@ actor UncoalescedRefreshService {
 
 extension Exhibit {
     static let concurrentRefreshes = Exhibit(
-        11, "Concurrent 401s start as many refreshes; where refresh tokens rotate the session dies of it",
+        11, "Concurrent 401s start as many refreshes; if refresh tokens rotate, the session is lost",
         source: "OAuthenticator [R]: 20 refusals, 20 refreshes, login lost",
         broken: { simulation in
             let (server, first, loader) = rotatingServer(simulation)

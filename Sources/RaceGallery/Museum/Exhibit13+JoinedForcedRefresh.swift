@@ -2,11 +2,10 @@ import AccessTokens
 import Interleavings
 import TokenServiceConcurrency
 
-/// Shares one load among its callers, and has a way to force one though the cached token is valid.
+/// Shares one load among its callers, and can force a load although the cached token is valid.
 ///
-/// A load is under way, decided by what the user had consented to. Meanwhile the user consents to more, and the app forces
-/// a refresh to get a token with the new scope. There is a load to join: the forced refresh ends with the older load's token,
-/// which lacks the new scope, and that one is cached.
+/// A load is under way with the scopes that the user had consented to. Meanwhile the user consents to another scope, and the app
+/// forces a refresh to get it. But the forced refresh joins the older load, whose token lacks the new scope and is then cached.
 ///
 /// The bug sits where a forced call joins the load.
 actor JoiningForcedRefreshService: LoadSharing {
@@ -21,9 +20,9 @@ actor JoiningForcedRefreshService: LoadSharing {
 }
 
 extension Exhibit {
-    /// With `TokenService`, passing the new grant forces the refresh: an expired token that carries it.
+    /// With `TokenService`, passing the new grant in an expired token forces the refresh.
     static let joinedForcedRefresh = Exhibit(
-        13, "A forced refresh joins the older, ordinary load, and gets what that was asked for",
+        13, "A forced refresh joins an older, ordinary load, and gets that load's token",
         source: "okta-mobile-swift [R]; MeetingBar PR#974",
         broken: { simulation in
             let consent = Consent()
@@ -64,7 +63,7 @@ extension Exhibit {
             simulation.log("consents to calendar")
             guard let token = try? await force() else { return simulation.log("gets no token") }
             simulation.log("gets \(token.value)")
-            try simulation.require(token.scope == "mail+calendar", "a forced refresh brings what was not there before it")
+            try simulation.require(token.scope == "mail+calendar", "a forced refresh returns a token with the new scope")
         }
         try await simulation.settle()
     }

@@ -2,10 +2,10 @@ import AccessTokens
 import Interleavings
 import TokenServiceConcurrency
 
-/// Shares one load among its callers, and gives it as long as it takes.
+/// Shares one load among its callers, without a time limit.
 ///
-/// Caller 1 starts a load that the server never answers, on a connection that stays open. Every later caller finds a load
-/// under way and waits for it, for as long.
+/// Caller 1 starts a load that the server never answers, on a connection that stays open. Every later caller finds a load under
+/// way and waits for it forever, too.
 ///
 /// The bug is a missing time limit for the load of ``LoadSharing``.
 actor UnlimitedLoadService: LoadSharing {
@@ -27,7 +27,7 @@ extension Exhibit {
             try await callersOfASilentServer(simulation, secondAfter: .seconds(300)) { try await service.retrieveToken() }
         })
 
-    /// A server that never answers the first load: not within a day.
+    /// A server that doesn't answer the first load within a day.
     static func loaderOfASilentServer(_ simulation: Simulation) -> NarratedLoader {
         simulation.loader(isRepeatable: true) { number, _ in
             if number == 1 { try await simulation.clock.sleep(for: .seconds(24 * 3600)) }

@@ -3,9 +3,9 @@ import Interleavings
 
 /// Shares one load among its callers, and gives them an error if it takes more than thirty seconds.
 ///
-/// When the time is up, the service checks that the callers still wait for the same load, and compares the number of
-/// waiters. Caller 1 starts the load and the time limit. Meanwhile caller 2 joins. The time is up, the number has
-/// changed, so this must be another load: neither gets the error, and both wait as long as the load takes.
+/// When the time is up, the service checks that the callers still wait for the same load, and compares the number of waiters.
+/// Caller 1 starts the load and the time limit. Meanwhile caller 2 joins. The time is up, the number has changed, so this must be
+/// another load: neither gets the error, and both wait until the load ends.
 ///
 /// The bug sits in the `guard` of `limit(_:waitersThen:)`: a load needs a number of its own.
 actor CountingTimeoutService {

@@ -5,9 +5,9 @@ import TokenServiceConcurrency
 
 /// Gives each caller a load and a time limit of its own; the first to end answers the caller and cancels the other.
 ///
-/// But cancelling is a request. The limit has passed, its task has woken and not yet run. The load's answer comes, cancels
-/// it and answers the caller. The limit's task continues, and answers again. Swift's own continuation ends the
-/// process then; the one of this exhibit counts.
+/// But cancelling is only a request. The limit has passed, and its task has woken but not yet run. The load's answer arrives,
+/// cancels that task and answers the caller. Then the limit's task continues, and answers again. Swift's own continuation would
+/// trap; the one of this exhibit counts the answers.
 ///
 /// The bug sits in the two lines that cancel, neither of which checks whether it was in time.
 struct DoublyAnsweringService: Sendable {
@@ -34,7 +34,7 @@ struct DoublyAnsweringService: Sendable {
                 let result = await load.result
                 // The alarm has answered.
                 guard !load.isCancelled else { return }
-                // The race: the alarm may have rung already, and wait for its turn.
+                // The race: the alarm may have rung already, and be waiting for its turn.
                 alarm.cancel()
                 continuation.resume(with: result)
             }
@@ -42,7 +42,7 @@ struct DoublyAnsweringService: Sendable {
     }
 }
 
-/// A continuation that tells of each resume; a checked one would end the process at the second.
+/// A continuation that reports each resume; a checked one would trap at the second.
 final class WatchedContinuation: Sendable {
     typealias Observer = @Sendable (_ number: Int, _ result: Result<AccessToken, any Error>) -> Void
 
@@ -101,7 +101,7 @@ extension Exhibit {
     private static let limit = Duration.seconds(30)
     private static let latency = Duration.seconds(29)
 
-    /// The answer comes just before the limit, on a machine that may be busy.
+    /// The answer arrives just before the limit, on a machine that may be busy.
     private static func answerAtTheLimit(
         _ simulation: Simulation, _ retrieve: @escaping Retrieve
     ) async throws {

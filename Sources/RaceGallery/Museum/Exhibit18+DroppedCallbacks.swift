@@ -6,12 +6,12 @@ import TokenServiceConcurrency
 
 /// Does everything on one queue, and holds itself weakly in every block, to avoid a cycle.
 ///
-/// A caller asks, and its load is under way. The screen that owns the service goes. The answer comes and finds no service;
-/// the waiting handlers have gone with it, uncalled.
+/// A caller asks, and its load is under way. The screen that owns the service is closed. The answer arrives and finds no service:
+/// the waiting handlers were released with it, uncalled.
 ///
 /// The bug sits in each `[weak self]`, where `self` is what the caller waits for.
 ///
-/// `@unchecked Sendable`: `token` and `handlers` are touched on the queue only, which is serial.
+/// `@unchecked Sendable`: `token` and `handlers` are accessed only on the queue, which is serial.
 final class ForgetfulCallbackService: @unchecked Sendable {
     typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
     typealias Enqueue = @Sendable (_ block: @escaping @Sendable () -> Void) -> Void
@@ -36,7 +36,7 @@ final class ForgetfulCallbackService: @unchecked Sendable {
         handlers.append(handler)
         guard handlers.count == 1 else { return }
         loader.load { [weak self, enqueue] result in
-            // The race: is the service still there when this comes?
+            // The race: the service may have been released by now.
             enqueue { self?.finish(result) }
         }
     }
@@ -71,7 +71,7 @@ extension Exhibit {
 
     private typealias Ask = @Sendable (@escaping AccessTokenService.Handler) -> Void
 
-    /// The owner goes in the second in which the answer comes.
+    /// The owner releases the service in the same second in which the answer arrives.
     private static func anOwnerWhoLeaves(_ simulation: Simulation, _ makeService: () -> Ask) async throws {
         // The only reference to the service.
         let owned = Lock(Optional(makeService()))

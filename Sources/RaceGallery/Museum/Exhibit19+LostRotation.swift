@@ -8,7 +8,7 @@ import Interleavings
 /// throws before the new token is kept. The service has a used refresh token: the next caller presents it, and the server
 /// ends the session, as after a theft.
 ///
-/// The bug sits in the line that loads: whatever makes it throw, after the server has decided, loses the grant.
+/// The bug sits in the line that loads: if it throws for any reason after the server has rotated the token, the grant is lost.
 actor GrantLosingService {
     private let loader: any TokenLoader
     private var token: KeptToken

@@ -5,9 +5,9 @@ import TokenServiceConcurrency
 
 /// Shares one load among its callers, the load's own task included.
 ///
-/// All requests of the app go through one client, which asks the service for a token and adds it. So do the loader's: to
-/// learn where the token endpoint is, it asks for the server's metadata through that client, which asks the service, which
-/// joins the running load: this one. The load waits for itself, and every caller waits for the load.
+/// All requests of the app go through one client, which asks the service for a token and adds it. So do the loader's: to find the
+/// token endpoint, it requests the server's metadata through that client, which asks the service, which joins the running load:
+/// this one. The load waits for itself, and every caller waits for the load.
 ///
 /// The bug sits in joining the load without checking which task asks. It hides as long as the metadata is cached.
 actor SelfAwaitingService: LoadSharing {
@@ -38,11 +38,11 @@ extension Exhibit {
             }
         })
 
-    /// Each caller gets a token, or an error that says why not.
+    /// Each caller gets a token, or an error with the reason.
     private static func aLoaderWithTheAppsClient(
         _ simulation: Simulation, _ makeService: (any TokenLoader) -> Retrieve
     ) async throws {
-        // The service has the loader, which has the client, which has the service.
+        // A cycle: the service has the loader, which has the client, which has the service.
         let client = Client()
         defer { client.retrieve.withLock { $0 = nil } }
         let retrieve = makeService(discoveringLoader(simulation, client: client))

@@ -4,8 +4,8 @@ import Interleavings
 
 /// Considers a token valid until a minute before its end.
 ///
-/// One day a server gives tokens that live for half a minute. Each is past its leeway when it arrives, and every caller
-/// loads another. So did gcloud-rust#6678. In gotrue-swift PR#55 the leeway's sign was inverted instead, and tokens were used
+/// One day a server issues tokens that live for half a minute. Each is past its leeway when it arrives, and every caller loads
+/// another. gcloud-rust#6678 is such a bug. In gotrue-swift PR#55 the leeway's sign was inverted instead, and tokens were used
 /// for a minute beyond their end.
 ///
 /// The bug sits in `isGood`, in a constant that is independent of the token.

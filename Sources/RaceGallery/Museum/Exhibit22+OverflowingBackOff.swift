@@ -2,12 +2,12 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 
-/// Waits longer after each failure, and takes a negative pause for "never again".
+/// Waits longer after each failure, and treats a negative pause as "never again".
 ///
-/// Each failure doubles the pause, up to a minute: 0.1 s, 0.2 s and so on. The doubling itself is not bounded, and wraps, so
-/// that nothing crashes. An outage goes on; the cap holds for an hour. At failure 58 the product is negative, so the smaller
-/// of it and a minute is negative, which means, as in the settings file, that refreshing is off. The server comes back, and
-/// is never asked.
+/// Each failure doubles the pause, up to a minute: 0.1 s, 0.2 s and so on. The doubling itself is unbounded, and wraps instead of
+/// trapping. During a long outage the cap holds for an hour. At failure 58 the product overflows to a negative number, so the
+/// minimum of it and a minute is negative, which, as in the settings file, turns refreshing off. The server recovers, but is
+/// never asked again.
 ///
 /// The bug sits in `pause`: the result is bounded, not the exponent.
 actor OverflowingBackOffService {
@@ -61,7 +61,7 @@ extension Exhibit {
             try await anOutage(simulation, server) { try await service.retrieveToken() }
         })
 
-    /// The server is away for a while; a worker needs a token every minute and a half; then the server is back.
+    /// The server is unreachable for a while; a worker needs a token every minute and a half; then the server recovers.
     private static func anOutage(
         _ simulation: Simulation, _ server: SimulatedAuthorizationServer,
         _ retrieve: @escaping Retrieve

@@ -11,8 +11,8 @@ import Foundation
 
 /// Measures a token's life by the wall clock.
 ///
-/// A token arrives at nine, good until ten by the wall clock. The network corrects that clock, which was two hours fast: it
-/// is seven. For three hours the service hands out a token that the server refuses after one.
+/// A token arrives at nine, good until ten by the wall clock. The network corrects that clock, which was two hours fast: now it
+/// shows seven. For three hours the service hands out a token that the server refuses after one.
 ///
 /// The bug sits wherever a `Date` is compared with a later reading of the same clock, which may be earlier.
 actor WallClockService {

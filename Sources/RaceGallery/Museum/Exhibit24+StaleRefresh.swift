@@ -5,9 +5,9 @@ import Interleavings
 /// Refreshes ahead of expiry, and drops a refused token if it is the current one.
 ///
 /// A token is near its end, and a refresh runs. It reaches a server behind a cache, which sends the same token once more.
-/// Meanwhile the resource server refuses that token; it is compared and dropped, as it should be. Then the refresh ends and
-/// puts the refused token back, good for another hour. So did caffeine#193; caffeine#1970 is the opposite mistake, a
-/// completed refresh that is discarded.
+/// Meanwhile the resource server refuses that token; the token is compared and dropped, correctly. Then the refresh ends and puts
+/// the refused token back, good for another hour. caffeine#193 was such a bug; caffeine#1970 was the opposite one, a completed
+/// refresh that is discarded.
 ///
 /// The bug sits in the refresh's last line, which doesn't check what was refused meanwhile.
 actor StaleRefreshService: LoadSharing {
@@ -17,7 +17,7 @@ actor StaleRefreshService: LoadSharing {
 
     func retrieveToken() async throws -> AccessToken {
         guard let token = shared.token.valid else { return try await join().value }
-        // Ahead of its end: this caller doesn't wait.
+        // The token is near its end: refresh it without making this caller wait.
         if let left = shared.token.left, left < .seconds(900) { _ = join() }
         return token
     }

@@ -9,7 +9,7 @@ import Interleavings
 ///
 /// The bug sits in two variables for one fact; a lock around each of them would not help.
 ///
-/// `@unchecked Sendable`: not safe at all, which is the exhibit; an exploration runs one of its threads at a time.
+/// `@unchecked Sendable`: deliberately unsafe; an exploration runs only one thread at a time.
 final class TornService: @unchecked Sendable {
     @Interleaved("the token") private var token = AccessToken?.none
     @Interleaved("the expiry") private var expiry = Duration.zero

@@ -25,7 +25,7 @@ actor ScopeBlindService {
 
     func retrieveToken(scope: String) async throws -> AccessToken {
         if let token = tokens[scope]?.valid { return token }
-        // One load for all callers, also for those that want another token.
+        // One load for all callers, even for those that need another scope.
         if let load { return try await load.value }
         let loader = makeLoader(scope)
         let load = Task(executorPreference: executor) { try await loader.loadToken(replacing: nil) }
@@ -47,7 +47,7 @@ extension Exhibit {
             try await aReaderAndAWriter(simulation) { try await service.retrieveToken(scope: $0) }
         },
         mended: { simulation in
-            // A service for each scope, made when it is first asked for.
+            // A service for each scope, created when it is first requested.
             let services = simulation.services { scope in loader(simulation, granting: scope) }
             try await aReaderAndAWriter(simulation) { try await services[$0].retrieveToken() }
         })

@@ -5,13 +5,13 @@ import Interleavings
 
 /// Holds one lock around everything, its callers' handlers included.
 ///
-/// The app's model has a lock too. The load's answer comes on one thread: it takes the service's lock and calls a handler,
-/// which wants the model's. Another thread changes the model, holds its lock, asks for a token and wants the service's. Each
-/// has the lock that the other one waits for.
+/// The app's model has a lock too. The load's answer comes on one thread: it takes the service's lock and calls a handler, which
+/// needs the model's lock. Another thread changes the model, holds the model's lock and asks for a token, which needs the
+/// service's lock. Each holds the lock that the other waits for.
 ///
 /// The bug sits in `finish`, where foreign code runs with the lock held.
 ///
-/// `@unchecked Sendable`: `token` and `handlers` are touched under `lock` only.
+/// `@unchecked Sendable`: `token` and `handlers` are accessed only under `lock`.
 final class UnderLockService: @unchecked Sendable {
     typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
@@ -60,7 +60,7 @@ extension Exhibit {
             try await aModelWithALock(simulation) { service.retrieveToken(then: $0) }
         })
 
-    /// A handler changes a model; on another thread the model is changed, and a token is needed for that.
+    /// A handler changes a model; another thread changes the model, too, and needs a token for that.
     private static func aModelWithALock(
         _ simulation: Simulation, _ retrieve: @escaping @Sendable (@escaping AccessTokenService.Handler) -> Void
     ) async throws {

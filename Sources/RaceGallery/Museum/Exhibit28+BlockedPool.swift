@@ -5,8 +5,8 @@ import TokenServiceConcurrency
 
 /// Blocks the calling thread until a task has loaded the token, for old code that cannot `await`.
 ///
-/// On a pool of two threads one caller is fine: the other thread loads. Two callers at once hold both threads, each for a
-/// task that will have its turn when a thread is free.
+/// On a pool of two threads one caller is fine: the other thread loads. Two callers at once block both threads, and each waits
+/// for a task that needs a free thread.
 ///
 /// The bug sits in `wait()`: the pool has one thread for each of the machine's cores, and does not grow.
 final class BlockingService: Sendable {
@@ -28,13 +28,13 @@ final class BlockingService: Sendable {
             self.token.withLock { $0.keep(loaded) }
             isLoaded.signal()
         }
-        // The thread waits, and so does all that could have run there.
+        // This blocks the thread, and so everything that could have run on it.
         isLoaded.wait()
         return token.withLock { $0.valid }
     }
 }
 
-/// A pool of few threads, as Swift's own, where a blocked thread is missing.
+/// A pool with few threads, like Swift's own, where blocking a thread matters.
 ///
 /// The simulation's own pool has as many threads as it needs. Here each job is announced to every thread, and the first that
 /// is free runs it.

@@ -5,7 +5,7 @@ import Interleavings
 /// Drops the grant when a refresh fails.
 ///
 /// A refresh fails, so the session seems to be over, and the user has to sign in again. But the train was in a tunnel: the
-/// server never heard of the request, and the refresh token was good for months.
+/// request never reached the server, and the refresh token was good for months.
 ///
 /// The bug sits in a `catch` that doesn't look at the error.
 actor SigningOutService {
@@ -33,7 +33,7 @@ actor SigningOutService {
             token.keep(renewed)
             return renewed
         } catch {
-            // Only the server can say that the grant is no good.
+            // Only the server can say that the grant is invalid.
             self.grant = nil
             throw error
         }
@@ -72,7 +72,7 @@ extension Exhibit {
             simulation.log("is back")
         }
         try await simulation.settle()
-        let isSignedIn = (try? await simulation.ask(retrieve, saying: "asks, with the network there")) != nil
+        let isSignedIn = (try? await simulation.ask(retrieve, saying: "asks, while the network works")) != nil
         try simulation.require(isSignedIn, "a request that fails on its way does not end the session")
     }
 }

@@ -8,7 +8,7 @@ import Interleavings
 /// Two screens need tokens of two audiences. Each finds no load of its own audience, and begins one. Both present the same
 /// refresh token, which is good for one use: the server treats the second as theft, and ends the session.
 ///
-/// The bug sits in `loads`: they are kept by audience, but the refresh token that they spend belongs to the account.
+/// The bug sits in `loads`: loads are kept by audience, but the refresh token that they spend belongs to the account.
 actor AudienceKeyedService {
     private let loader: any TokenLoader
     private let executor: (any TaskExecutor)?

@@ -6,7 +6,7 @@ import Interleavings
 ///
 /// A thousand tenants send one request each. Then there are a thousand services, and a year later a million.
 ///
-/// The bug sits in `services`: nothing is ever taken out.
+/// The bug sits in `services`: nothing is ever removed.
 actor TenantKeyedCache {
     private let makeService: @Sendable (_ tenant: Int) -> TokenService
     private var services: [Int: TokenService] = [:]

@@ -63,7 +63,7 @@ extension Exhibit {
             try await appAndExtension(simulation, server) { try await processes[$0].retrieveToken() }
         })
 
-    /// An hour later, the app comes to the front while its extension gets to work.
+    /// An hour later, the app comes to the foreground while its extension starts to work.
     private static func appAndExtension(
         _ simulation: Simulation, _ server: SimulatedAuthorizationServer,
         _ retrieve: @escaping @Sendable (_ process: Int) async throws -> AccessToken

@@ -3,9 +3,9 @@ import Interleavings
 
 /// Shares one load among its callers. When it ends, each of them makes room for the next load.
 ///
-/// Two callers wait for a load that fails. Caller 1 wakes, sets `flight` to `nil` and asks again, which starts load 2. Only
-/// then caller 2 wakes. It sets `flight` to `nil` as well, but that forgets load 2. It asks again and starts load 3
-/// beside it. A load that succeeds hides the mistake: the callers that come next have a token.
+/// Two callers wait for a load that fails. Caller 1 wakes, sets `flight` to `nil` and asks again, which starts load 2. Only then
+/// does caller 2 wake. It sets `flight` to `nil` as well, but that forgets load 2. It asks again and starts load 3 beside it. A
+/// successful load hides the bug: later callers find a token.
 ///
 /// The bug sits after the `await`, where each caller clears what only the first one should: compare before clearing.
 actor ClearingWaitersService: LoadSharing {
@@ -16,7 +16,7 @@ actor ClearingWaitersService: LoadSharing {
     func retrieveToken() async throws -> AccessToken {
         if let token = shared.token.valid { return token }
         let outcome = await join().result
-        // The race: this may be the next load by now.
+        // The race: `flight` may already be the next load.
         shared.flight = nil
         let loaded = try outcome.get()
         shared.token.keep(loaded)

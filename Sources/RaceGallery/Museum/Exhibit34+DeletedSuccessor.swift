@@ -5,11 +5,11 @@ import TokenServiceConcurrency
 
 /// Shares its stored grant with another process, and deletes the stored grant when the server refuses its refresh token.
 ///
-/// Two processes find the token expired, and present the same refresh token. The server takes it once. When the loser is
-/// refused, the winner has saved the new grant. The loser deletes that grant: the user must sign in again, although the
-/// session goes on.
+/// Two processes find the token expired, and present the same refresh token. The server takes it once. By the time the loser is
+/// refused, the winner has saved the new grant. The loser deletes that grant: the user must sign in again, although the session
+/// still exists.
 ///
-/// The bug sits in the `catch`: the server refused the grant that was presented, not the one that is stored by then.
+/// The bug sits in the `catch`: the server refused the grant that was presented, not the one that is now stored.
 actor DeletingLoserService {
     private let loader: any TokenLoader
     private let keychain: SharedKeychain

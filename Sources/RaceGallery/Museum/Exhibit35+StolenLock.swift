@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Interleavings
 
-/// A lock among processes. One that was taken more than ten seconds ago counts as left behind by a process that crashed.
+/// A lock between processes; if it was taken more than ten seconds ago, its process counts as crashed.
 actor StaleableLock {
     private let clock: any Clock<Duration>
     private let elapsed: @Sendable () -> Duration
@@ -22,12 +22,13 @@ actor StaleableLock {
     func giveBack() { taken = nil }
 }
 
-/// Takes a lock among processes around reading the grant, refreshing it and saving it.
+/// Takes a lock between processes around reading the grant, refreshing it and saving it.
 ///
 /// The server needs twenty seconds for an answer. After ten the other process treats the lock as left behind, reads
 /// the grant that is still stored, and presents the refresh token that is still in use: the session ends.
 ///
-/// The bug sits in the lock's age. It must be longer than any request can take, which requires a limit for the request, too.
+/// The bug sits in the lock's maximum age. It must be longer than any request can take, which requires a limit for the request,
+/// too.
 actor LockingService {
     private let loader: any TokenLoader
     private let keychain: SharedKeychain
@@ -57,7 +58,7 @@ actor LockingService {
 
 extension Exhibit {
     static let stolenLock = Exhibit(
-        35, "A lock among processes is taken from a holder that is only slow", source: "openclaw#105666",
+        35, "A lock between processes is taken from a holder that is merely slow", source: "openclaw#105666",
         broken: { simulation in
             let server = simulation.server(latency: .seconds(20), keepsOneTokenValid: false, rotates: true)
             let lock = StaleableLock(clock: simulation.seams.clock)

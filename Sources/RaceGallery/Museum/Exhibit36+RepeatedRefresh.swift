@@ -18,7 +18,7 @@ private final class NonceWantingServer: Sendable {
 
     init(_ simulation: Simulation) { self.simulation = simulation }
 
-    /// How often a refresh token came that had been spent.
+    /// How often a spent refresh token was presented.
     var presentedAgain: Int { state.withLock { $0.presentedAgain } }
 
     func changeNonce() { state.withLock { $0.nonce += 1 } }
@@ -74,8 +74,8 @@ private actor RefreshRepeatingService {
 
 extension Exhibit {
     static let repeatedRefresh = Exhibit(
-        36, "A refresh that a server may want again with its nonce is repeated after a lost answer, too",
-        source: "a relative of atproto#3859",
+        36, "A refresh is repeated for a required nonce, but also after a lost answer",
+        source: "related to atproto#3859",
         broken: { simulation in
             let server = NonceWantingServer(simulation), service = RefreshRepeatingService(server)
             try await aChangingNonce(simulation, server) { try await service.retrieveToken() }
@@ -87,7 +87,7 @@ extension Exhibit {
                     do {
                         return try await server.renew(previous, nonce: 1)
                     } catch let demand as NonceWantingServer.Demand {
-                        // Nothing was spent. After any other error that is unknown.
+                        // Nothing was spent. After any other error, something may have been.
                         return try await server.renew(previous, nonce: demand.nonce)
                     }
                 })

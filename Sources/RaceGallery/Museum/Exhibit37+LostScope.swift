@@ -3,11 +3,11 @@ import Interleavings
 
 /// Requests a token with its current scopes and the one that a resource wants, and replaces the current token with it.
 ///
-/// Two requests need a scope each. Both read the token's scopes, and both wait for theirs. The one that comes last overwrites the
-/// other, with the scopes that the token had before: the first request steps up again, and takes the second one's scope away.
+/// Two requests each need another scope. Both read the token's scopes, and both wait for a new token. The later one overwrites
+/// the other with a token that lacks the first request's scope: that request steps up again, and removes the second one's scope.
 ///
-/// The bug sits between reading the scopes and writing the token. The new token must be compared with the one that is current by
-/// then.
+/// The bug sits between reading the scopes and writing the token. The new token must be compared with the token that is current
+/// at that time.
 private actor ScopeLosingService {
     private(set) var token: AccessToken
     private let widen: @Sendable (_ scope: String) async throws -> AccessToken

@@ -1,7 +1,8 @@
 import AccessTokens
 import Interleavings
 
-/// A service that keeps a token and shares one load among its callers: the part that many of the museum's services get right.
+/// A service that keeps a token and shares one load among its callers: the part that many of the museum's services have in
+/// common.
 ///
 /// An exhibit implements the functions that contain its bug. These are the defaults for the others.
 protocol LoadSharing: Actor {
@@ -18,7 +19,7 @@ struct SharedLoad {
     /// The load that callers wait for; `nil`: there is none.
     var flight: Task<AccessToken, any Error>?
 
-    /// - Parameter token: The token that is kept from the beginning.
+    /// - Parameter token: The token that the service starts with.
     init(_ simulation: Simulation, token first: AccessToken? = nil, loader: some TokenLoader) {
         self.loader = loader
         executor = simulation.seams.executor
@@ -33,7 +34,7 @@ extension LoadSharing {
         return try await join().value
     }
 
-    /// The load that runs, or else a new one.
+    /// Returns the running load, or else a new one.
     func join() -> Task<AccessToken, any Error> {
         let flight = shared.flight ?? Task(executorPreference: shared.executor) { try await self.load() }
         shared.flight = flight

@@ -4,9 +4,9 @@ import AccessTokensTesting
 import Interleavings
 import TokenServiceConcurrency
 
-/// A loader whose loads are seen in the diagram: numbered from 1, each as a task of its own.
+/// A loader whose loads appear in the diagram, numbered from 1, each as its own task.
 ///
-/// A load that was cancelled before does not begin: as with `URLSession`, the server hears nothing of it.
+/// A load that was already cancelled doesn't begin: as with `URLSession`, nothing is sent to the server.
 final class NarratedLoader: TokenLoader {
     /// A load's exchange with the server, and how long it takes.
     typealias Exchange = @Sendable (_ number: Int, _ previous: AccessToken?) async throws -> AccessToken
@@ -17,7 +17,7 @@ final class NarratedLoader: TokenLoader {
     private let exchange: Exchange
     private let count = Lock(0)
 
-    /// - Parameter isNumbered: Whether each load has a column of the diagram; `false` where they are too many.
+    /// - Parameter isNumbered: Whether each load has a column of the diagram; `false` if there are too many.
     init(
         _ simulation: Simulation, isRepeatable: Bool = false, isNumbered: Bool = true, exchange: @escaping Exchange
     ) {
@@ -39,7 +39,7 @@ final class NarratedLoader: TokenLoader {
             count += 1
             return count
         }
-        // By the load, not by the caller that started it, whose task-locals a broken service may pass on to it.
+        // Logged by the load, not by the caller that started it, whose task-locals a broken service may pass on to the load.
         let name = isNumbered ? "load \(number)" : "load"
         simulation.log("begins", by: name)
         do {

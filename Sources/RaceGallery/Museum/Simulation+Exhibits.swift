@@ -51,7 +51,7 @@ extension Simulation {
         return services
     }
 
-    /// A caller's part: it asks, and the diagram shows what it gets.
+    /// Performs a call and logs its result for the diagram.
     @discardableResult
     func ask(_ retrieve: Exhibit.Retrieve, saying reason: String = "asks for a token") async throws -> AccessToken {
         log(reason)
@@ -65,9 +65,9 @@ extension Simulation {
         }
     }
 
-    /// Callers who ask all at once.
+    /// Spawns callers that all ask at once.
     ///
-    /// An error is one of their outcomes: the exhibit requires what must hold.
+    /// An error is an allowed outcome; the exhibit checks what must hold.
     @discardableResult
     func callers(_ numbers: ClosedRange<Int>, _ retrieve: @escaping Exhibit.Retrieve) -> [SpawnedTask<AccessToken>] {
         numbers.map { number in spawn("caller \(number)") { [self] in try await ask(retrieve) }.allowingError() }

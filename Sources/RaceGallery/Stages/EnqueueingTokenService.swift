@@ -8,10 +8,10 @@ import Interleavings
 /// callers and is not kept.
 ///
 /// What is wrong with it:
-/// - **it is not thread-safe**: two threads tear the array, and both may find their handler alone in it. What happens then
-///   is undefined, so it may run on one thread only, its loader's answers included;
+/// - **it is not thread-safe**: two threads corrupt the array, and both may find their handler alone in it. The behaviour is
+///   undefined, so it may run only on one thread, its loader's answers included;
 /// - a cached token is handed over on the caller's own stack;
-/// - and all that is wrong with ``ThreadSafeTokenService``, which only adds the queue.
+/// - and everything that is wrong with ``ThreadSafeTokenService``, which only adds the queue.
 package final class EnqueueingTokenService {
     /// Called with the result of a call.
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
@@ -36,11 +36,11 @@ package final class EnqueueingTokenService {
         pendingHandlers.append(handler)
         guard pendingHandlers.count == 1 else { return }
         let service = UncheckedWeakBox(self)
-        // Weakly: once the service is released, the handlers are gone with it, uncalled.
+        // Captured weakly: if the service is released, its handlers are released with it, uncalled.
         loader.load { service.object?.handle($0) }
     }
 
-    /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
+    /// Forgets the token: the sign-out that readers of the articles would write, since the articles have none.
     ///
     /// A load that is under way will undo it.
     package func signOut() {
@@ -49,7 +49,7 @@ package final class EnqueueingTokenService {
 
     private func handle(_ result: Result<AccessToken, any Error>) {
         token.keep(try? result.get())
-        // Emptied first: a handler that asks again finds a consistent state.
+        // Empty the array first, so that a handler that asks again finds a consistent state.
         let handlers = pendingHandlers
         pendingHandlers = []
         for handler in handlers { handler(result) }

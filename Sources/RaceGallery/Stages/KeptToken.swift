@@ -1,9 +1,9 @@
 import AccessTokens
 
-/// The one token that a service of the gallery keeps, valid until its lifetime has passed since it was put here.
+/// The one token that a service of the gallery keeps, valid until its lifetime has passed since it was stored.
 ///
-/// The articles' `AccessToken.isValid`, on a clock that a test can move. Like there, it knows no leeway: a token is called
-/// valid a moment before its end, and the lifetime counts from the arrival although the server counts from the issue.
+/// The articles' `AccessToken.isValid`, on a clock that a test can move. As there, there is no leeway: a token counts as valid
+/// until the very end, and its lifetime counts from its arrival although the server counts from its issue.
 struct KeptToken: Sendable, CustomStringConvertible {
     private let elapsed: @Sendable () -> Duration
     private var kept: (token: AccessToken, arrival: Duration)?
@@ -19,13 +19,13 @@ struct KeptToken: Sendable, CustomStringConvertible {
         return kept?.token
     }
 
-    /// How long the token is valid from this moment; `nil`: there is none, or it never ends.
+    /// How long the token is still valid; `nil`: there is none, or it never expires.
     var left: Duration? {
         guard let kept, let lifetime = kept.token.lifetime else { return nil }
         return lifetime - (elapsed() - kept.arrival)
     }
 
-    /// What a diagram shows of it: whether there is one.
+    /// The text for a diagram: whether there is a token.
     var description: String { kept == nil ? "none" : "one" }
 
     /// Puts a token in place of the earlier one; `nil` leaves none.

@@ -1,15 +1,16 @@
 package import AccessTokens
 
-/// The naive actor: check, await, set. It looks like the answer to the articles' question, and is not.
+/// The naive actor: check, await, set. It looks like the answer to the articles' question, but isn't.
 ///
-/// What it gets right: no data race, from any thread; a valid token is handed over without a load; a failure is not kept; it
-/// lives until its callers are answered.
+/// What it gets right: no data race, from any thread; a valid token is handed over without a load; a failure is not kept; the
+/// service lives until its callers are answered.
 ///
 /// What is wrong with it:
-/// - an actor is **re-entrant**: while one caller awaits its load, the next one enters, finds no token and loads as well.
-///   As many loads as callers, as in ``UnpredictableTokenService``, and the last answer is kept, even a revoked token;
+/// - an actor is **re-entrant**: while one caller awaits its load, the next one enters, finds no token and loads as well. There
+///   are as many loads as callers, as in ``UnpredictableTokenService``, and the last answer is kept, even if it is a revoked
+///   token;
 /// - a sign-out during a load is undone by the load's result;
-/// - a loader that never answers loses its caller; no time limit; no leeway; all callers wait at expiry.
+/// - if a loader never answers, its caller waits forever; there is no time limit and no leeway, and all callers wait at expiry.
 package actor ReentrantTokenService {
     private let loader: any TokenLoader
     private var token: KeptToken
@@ -30,12 +31,12 @@ package actor ReentrantTokenService {
         if let token = token.valid { return token }
         // … await: here every other caller enters, and finds what this one found …
         let loaded = try await loader.loadToken(replacing: nil)
-        // … set: over what happened meanwhile.
+        // … set: overwrites whatever happened meanwhile.
         token.keep(loaded)
         return loaded
     }
 
-    /// Forgets the token: the sign-out that one would write first.
+    /// Forgets the token: the obvious way to write a sign-out.
     ///
     /// A load that is under way will undo it.
     package func signOut() {

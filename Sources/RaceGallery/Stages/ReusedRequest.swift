@@ -1,24 +1,23 @@
 import TokenServiceConcurrency
 
-/// The second article's first trap: a request, as a class, that carries the state of its performance.
+/// The second article's first trap: a request that is a class and holds the state of its execution.
 ///
-/// What it gets right: everything that holds the request can follow one performance at a time.
+/// What it gets right: everything that holds the request can follow one execution at a time.
 ///
 /// What is wrong with it, since nothing keeps a caller from performing the same request again:
-/// - two performances **share one state**: it is called completed as soon as one of them is, and both get the answer that
-///   comes first;
+/// - two executions **share one state**: it is completed as soon as one of them is, and both get the first answer;
 /// - cancelling it for one owner cancels it for the other, and performing it again undoes a cancellation.
 ///
-/// The state has a lock, so that the trap is a race of events and not of memory. What is right: a request that is a value,
-/// and a state that each performance makes of it (`Request` and `StatefulRequest` in `DataLoading`).
+/// The state has a lock, so that the trap is a race of events and not of memory. The right design: a request that is a value, and
+/// a state that each execution creates from it (`Request` and `StatefulRequest` in `DataLoading`).
 package final class ReusedRequest: Sendable {
-    /// The progress of a performance; it doesn't say of which one.
+    /// The progress of an execution, without saying which one.
     package enum State: Sendable, Equatable {
-        /// It has not been performed.
+        /// It hasn't been executed.
         case pending
-        /// A performance is under way.
+        /// An execution is under way.
         case ongoing
-        /// A performance has ended, with its answer or with `nil` when it was cancelled.
+        /// An execution has ended, with its answer, or with `nil` if it was cancelled.
         case completed(String?)
     }
 
@@ -29,10 +28,10 @@ package final class ReusedRequest: Sendable {
     /// Creates a request that has not been performed.
     package init(path: String) { self.path = path }
 
-    /// The state of some performance.
+    /// The state of one of the executions.
     package var state: State { shared.withLock { $0 } }
 
-    /// Ends the performance, also another owner's: its answer will not count.
+    /// Ends the execution, even if it is another owner's: its answer is ignored.
     package func cancel() { shared.withLock { $0 = .completed(nil) } }
 
     /// Performs the request and returns the result in its state.
@@ -44,7 +43,7 @@ package final class ReusedRequest: Sendable {
         shared.withLock { $0 = .ongoing }
         let answer = try await fetch(path)
         return shared.withLock { state in
-            // The race: this may be the end of another performance, or the cancellation of one.
+            // The race: another execution may have ended or been cancelled.
             if state == .ongoing { state = .completed(answer) }
             guard case .completed(let result) = state else { return nil }
             return result

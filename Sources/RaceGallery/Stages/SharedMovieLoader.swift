@@ -2,18 +2,18 @@ import TokenServiceConcurrency
 
 /// The second article's second trap: one loader for all screens, as a singleton would be.
 ///
-/// What it gets right: a single screen gets its movies, and its end cancels what it still loads.
+/// What it gets right: a single screen gets its movies, and closing it cancels its requests.
 ///
 /// What is wrong with it, with two screens:
-/// - the movies it holds are **those that came last**, for any screen;
+/// - the movies that it holds are **those that arrived last**, for whichever screen;
 /// - a screen that closes cancels the other's requests too.
 ///
-/// The state has a lock, so that the trap is a race of events and not of memory. What is right: a loader for each screen,
-/// made by a factory that shares the dependencies (`MovieLoaderFactory` in `movie-screens`).
+/// The state has a lock, so that the trap is a race of events and not of memory. The right design: a loader for each screen,
+/// created by a factory that shares the dependencies (`MovieLoaderFactory` in `movie-screens`).
 package final class SharedMovieLoader: Sendable {
     private struct State: Sendable {
         var movies = ""
-        /// Counts the cancellations: what began before the last one does not count.
+        /// Counts the cancellations; requests from before the last one are ignored.
         var cancellations = 0
     }
 
@@ -30,14 +30,14 @@ package final class SharedMovieLoader: Sendable {
     /// The movies that a screen shows.
     package var movies: String { state.withLock { $0.movies } }
 
-    /// Loads the movies of a genre, to be found in ``movies``.
+    /// Loads the movies of a genre into ``movies``.
     ///
     /// - Throws: `CancellationError` if a screen cancelled meanwhile, or what the server throws.
     package func loadMovies(of genre: String) async throws {
         let before = state.withLock { $0.cancellations }
         let answer = try await fetch(genre)
         try state.withLock { state in
-            // The race: other screens may have cancelled, or loaded since.
+            // The race: other screens may have cancelled or loaded meanwhile.
             guard state.cancellations == before else { throw CancellationError() }
             state.movies = answer
         }

@@ -4,16 +4,16 @@ import Interleavings
 
 /// The articles' first stage: a cached token, or a load for each caller that finds none.
 ///
-/// What it gets right: a valid token is handed over at once; a failure is not kept; every caller of a loader that answers
-/// once is answered once, even after the service is gone.
+/// What it gets right: a valid token is handed over at once; a failure is not kept; every caller of a loader that answers once is
+/// answered once, even after the service was released.
 ///
 /// What is wrong with it:
-/// - two calls before the first load ends start **two loads**; a server that keeps one token valid revokes the first token
-///   while its caller holds it, and the answer that comes last is kept, which may be the revoked one;
-/// - answers come in the order of the loads' ends, not in that of the calls, and sometimes on the caller's own stack;
-/// - a loader that answers twice calls its caller's handler twice; one that never answers loses its caller;
+/// - two calls before the first load ends start **two loads**; a server that keeps one token valid revokes the first token while
+///   its caller holds it, and the last answer to arrive is kept, which may be the revoked token;
+/// - answers arrive in the order in which the loads end, not in the order of the calls, and sometimes on the caller's own stack;
+/// - a loader that answers twice calls its caller's handler twice; if one never answers, its caller waits forever;
 /// - a sign-out during a load is undone by the load's result;
-/// - two threads at once: undefined. For one thread only, its loader's answers included.
+/// - with two threads at once, the behaviour is undefined: it is for one thread only, its loader's answers included.
 package final class UnpredictableTokenService {
     /// Called with the result of a call.
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
@@ -42,7 +42,7 @@ package final class UnpredictableTokenService {
         }
     }
 
-    /// Forgets the token: the sign-out that a reader of the articles would write; they have none.
+    /// Forgets the token: the sign-out that readers of the articles would write, since the articles have none.
     ///
     /// A load that is under way will undo it.
     package func signOut() {

@@ -9,7 +9,7 @@ enum Console {
     /// Whether writing to standard output has failed, so that the result is incomplete.
     private static let hasFailed = Lock(false)
 
-    /// Writes a line of the result, at once even into a pipe.
+    /// Writes a line of the result, immediately even into a pipe.
     ///
     /// A failure is reported by ``finish()``, so that the run still completes.
     static func print(_ line: String) {
@@ -30,7 +30,7 @@ enum Console {
     /// Replaces the line that shows the current activity; does nothing if standard error isn't a terminal.
     static func progress(_ text: String) {
         guard isatty(STDERR_FILENO) == 1 else { return }
-        // To the line's start, erase it, write.
+        // Return to the start of the line, erase it, and write.
         try? write("\r\u{1B}[K\(text)", to: .standardError)
     }
 

@@ -1,6 +1,6 @@
 /// The client's secret, from the environment.
 ///
-/// No argument may carry it: other users of a machine can read a program's arguments.
+/// It can't be an argument: other users of a machine can read a program's arguments.
 enum Credentials {
     private static let variable = "CLIENT_SECRET"
 

@@ -6,7 +6,7 @@ extension Duration {
         return overflows ? .max : product + attoseconds / 1_000_000_000
     }
 
-    /// The duration with a unit that suits it and two or three digits.
+    /// The duration in a suitable unit, with two or three digits.
     var short: String {
         let units: [(size: Double, from: Double, name: String)] = [
             (3600e9, 2, "h"), (60e9, 2, "min"), (1e9, 1, "s"), (1e6, 1, "ms"), (1e3, 1, "µs"),
@@ -17,7 +17,7 @@ extension Duration {
         return "\(number < 10 ? "\((number * 10).rounded() / 10)" : "\(Int(number.rounded()))") \(unit.name)"
     }
 
-    /// A line of a log: this time since the start with milliseconds, in a column, and what happened then.
+    /// Returns a line of a log: this time since the start in a column, to the millisecond, and a text.
     func line(_ text: String) -> String {
         let milliseconds = nanoseconds / 1_000_000
         let stamp = "\(milliseconds / 1000).\("\(1000 + milliseconds % 1000)".dropFirst()) s"

@@ -20,7 +20,7 @@ enum Help {
             server gives the client itself (OAuth 2.0 client credentials), until several
             have expired. Then the same callers use a naive actor and stage 3, and a
             table compares requests and waits. The naive actor sends up to N requests
-            at once: choose an N that the server can bear. The client's secret comes
+            at once: choose an N that the server can handle. The client's secret comes
             from CLIENT_SECRET in the environment, never from an argument.
 
         race-lab --museum

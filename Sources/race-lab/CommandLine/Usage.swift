@@ -1,4 +1,4 @@
-/// Which options go together: each mode's, declared once.
+/// The options of a mode, declared once.
 struct Usage: Sendable {
     /// The option that selects the mode; `nil`: it is the default.
     let option: String?
@@ -32,9 +32,10 @@ struct Usage: Sendable {
         self.mode = mode
     }
 
-    /// The mode that was asked for.
+    /// Determines the mode of a command line.
     ///
-    /// - Throws: An error if there are several, or an option that the mode would ignore; it says which go together.
+    /// - Throws: An error if there are several, or an option that the mode would ignore; the error says which options go
+    ///   together.
     init(of given: Given) throws(UsageError) {
         let asked = Self.all.filter { $0.option.map(given.has) ?? false }
         guard let usage = asked.first ?? Self.all.first else { throw UsageError("there is no mode") }
@@ -91,7 +92,8 @@ struct Given {
         return number
     }
 
-    /// Reports an unknown argument; repeats it only if it looks like an option's name, since anything else may be a secret.
+    /// Reports an unknown argument; repeats the argument only if it looks like an option's name, since anything else may be a
+    /// secret.
     private static func unknown(_ name: String) -> UsageError {
         let isName = name.wholeMatch(of: /-[A-Za-z]|--[a-z][a-z-]{1,23}/) != nil
         let what = isName ? "unknown option '\(name)'" : "unexpected argument (not repeated here: it may be a secret)"
@@ -100,7 +102,7 @@ struct Given {
 }
 
 extension [String] {
-    /// The elements as a sentence lists them: `a`, `a and b`, `a, b and c`.
+    /// Returns the elements as a list in a sentence: `a`, `a and b`, `a, b and c`.
     fileprivate func formatted(_ conjunction: String) -> String {
         guard let last, count > 1 else { return last ?? "" }
         return "\(dropLast().joined(separator: ", ")) \(conjunction) \(last)"

@@ -7,7 +7,9 @@ final class MeteredLoader: TokenLoader, AccessTokenLoader {
     struct Count: Sendable {
         private(set) var requests = 0
         private(set) var mostAtOnce = 0
-        /// How many times requests have brought a token until none was under way any more: once for each expiry, and once before.
+        /// The number of rounds of requests that have brought a token.
+        ///
+        /// A round ends when no request is under way. There is one for the first token and one for each expiry.
         private(set) var rounds = 0
         private var underWay = 0
         private var hasToken = false

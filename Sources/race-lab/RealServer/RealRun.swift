@@ -11,7 +11,7 @@ final class RealRun: Sendable {
     let name: String
     /// The loader through which it asks the server.
     let server: MeteredLoader
-    /// How a caller gets a token.
+    /// The way in which a caller gets a token.
     private let ask: @Sendable () async throws -> AccessToken
     private let tally = Lock(Tally())
 
@@ -19,7 +19,7 @@ final class RealRun: Sendable {
         "The same callers with two other designs follow: each caller of the naive actor may send a request of its own."
         .wrapped(indent: 0)
 
-    /// The designs to compare with: one loads for each caller, the other makes all callers wait at expiry.
+    /// The designs to compare with: one that loads for each caller, and one that makes all callers wait at expiry.
     static func others(with loader: some TokenLoader) -> [RealRun] {
         [
             RealRun(Design.reentrant, with: loader) { loader in
@@ -43,7 +43,7 @@ final class RealRun: Sendable {
     ) async -> RealSummary {
         let server = MeteredLoader(loader), service = TokenService(loader: server)
         let clock = ContinuousClock(), start = clock.now
-        // Before the first caller asks.
+        // Subscribe before the first caller asks.
         let events = service.events()
         let run = RealRun(name: Design.tokenService.name, server: server) { try await service.retrieveToken() }
         let (watch, figures) = await run.measure(options) {
@@ -104,7 +104,7 @@ final class RealRun: Sendable {
                 tally.withLock { [isFirst] in $0.answered(after: wait, isFirst: isFirst) }
                 isFirst = false
             } catch {
-                // A call that fails because the run ends does not count.
+                // Don't count a call that fails because the run ends.
                 if !Task.isCancelled { tally.withLock { $0.failures += 1 } }
             }
             // 0.1 s on average, longer for thousands of callers, so that the lab doesn't measure itself.

@@ -1,12 +1,12 @@
 /// The callers' results.
 struct Tally: Sendable {
-    /// How many callers have had a token.
+    /// How many callers have received a token.
     private(set) var served = 0
     private(set) var answers = 0
     var failures = 0
-    /// The longest time until a caller had an answer that was not its first; `nil`: there was none.
+    /// The longest wait for an answer, not counting each caller's first; `nil`: there was none.
     private(set) var longestWait: Duration?
-    /// The number of these answers by their duration in nanoseconds, of which the upper six bits are kept: within 3 %.
+    /// The number of these answers by their wait in nanoseconds, rounded to the upper six bits: within 3 %.
     private var waits: [Int64: Int] = [:]
 
     mutating func answered(after wait: Duration, isFirst: Bool) {
@@ -17,7 +17,7 @@ struct Tally: Sendable {
         waits[(nanoseconds >> rest) << rest, default: 0] += 1
     }
 
-    /// The time within which this share of the answers arrived, not counting first ones; `nil`: there were none.
+    /// Returns the time within which this share of the answers arrived, not counting each caller's first; `nil`: there were none.
     func wait(of part: Double) -> Duration? {
         var left = Double(waits.values.reduce(0, +)) * part
         for (nanoseconds, count) in waits.sorted(by: { $0.key < $1.key }) {

@@ -52,7 +52,7 @@ struct Watch: Sendable {
             return load + "succeeded: \(event.callers == 0 ? "no caller" : counted(event.callers, "caller")) waited for it"
         case .loadFailed:
             note(failure: event.error)
-            // Without a first token there is nothing to measure, and an error that won't pass needs no more time.
+            // Without a first token there is nothing to measure, and waiting doesn't help with a permanent error.
             isOver = tokens == 0 || (event.error.map { $0.remedy != .retry } ?? false)
             // At the end of a run the summary gives the reason.
             return load + "failed, \(counted(event.callers, "caller")) got the reason\(isOver ? "" : ": \(error ?? "")")"
@@ -69,7 +69,7 @@ struct Watch: Sendable {
         error = failure.map { ($0.underlying as? OAuthError)?.description ?? $0.description }
     }
 
-    /// An estimate of the run's duration, printed when the first token has arrived.
+    /// Returns an estimate of the run's duration, printed when the first token has arrived.
     static func forecast(lifetime: Duration?, refreshIn: Duration?, expiries: Int, seconds: Int) -> String {
         guard let lifetime else {
             return "The server names no lifetime, so no token expires: the run ends after \(seconds) s (--seconds)."

@@ -3,7 +3,7 @@ import RaceGallery
 
 /// The explorer's findings about a design: each trial, under every schedule with few delays.
 struct Contrast {
-    /// More callers only add schedules, and no bug that three callers don't show.
+    /// More callers only add schedules; they show no more bugs than three callers do.
     static let callers = 3
     /// Enough for each broken design to fail, few enough for all schedules to take a second or two.
     static let delays = 2

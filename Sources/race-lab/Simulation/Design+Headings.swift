@@ -1,7 +1,7 @@
 import RaceGallery
 
 extension Design {
-    /// The name, marked where the design is for one thread only.
+    /// The name, with an asterisk if the design is for one thread only.
     var title: String { isThreadSafe ? name : name + "*" }
 
     /// The title in short lines, for the head of a column.

@@ -2,13 +2,13 @@ import Foundation
 import Interleavings
 import RaceGallery
 
-/// What `--show` prints: how often a design fails in each trial, and the shortest schedule in which it does.
+/// What `--show` prints: how often a design fails in each trial, and its shortest failing schedule.
 struct Exhibition: CustomStringConvertible {
     private let design: Design
     private let contrast: Contrast
     private let shortest: (trial: Trial, failure: ScheduleFailure)?
 
-    /// Two callers are enough for each of the bugs, and the picture is the smallest.
+    /// Two callers are enough for each of the bugs, and give the smallest diagram.
     private static let callers = 2
 
     /// Explores a design.
@@ -43,7 +43,7 @@ struct Exhibition: CustomStringConvertible {
         let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }
         let table = Table(headings: [["trial"], ["schedules"], ["failing"]], rows: rows)
         let text = [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
-        // The diagram fits already; only a sentence or the replay line can be too long.
+        // The diagram already fits; only a sentence or the replay line can be too long.
         return text.components(separatedBy: "\n").map { $0.wrapped(indent: $0.hasPrefix(" ") ? 8 : 0) }
             .joined(separator: "\n")
     }

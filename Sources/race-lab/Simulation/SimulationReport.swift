@@ -30,12 +30,12 @@ struct SimulationReport: Encodable {
     private static func opening(callers: Int) -> String {
         let question = "\(callers) caller\(callers == 1 ? " needs" : "s need") an access token at once."
         let comparison =
-            "Here is what six designs of a token service make of it, on a simulated server: first in the usual order, then with "
+            "This is how six designs of a token service handle it, on a simulated server: first in the usual order, then with "
             + "\(Contrast.callers) callers in hundreds of other orders."
         return "\(question) \(comparison)".wrapped(indent: 0)
     }
 
-    /// The meaning of the rows, then the table, so that the table and the lesson are still visible when the lab has ended.
+    /// The meaning of the rows, then the table, so that the table and the conclusion are still visible when the lab has finished.
     private var sections: [String] {
         let legend = Self.counts.map { Self.line($0.name, $0.meaning) }.joined(separator: "\n")
         return [legend, table.lines.joined(separator: "\n"), Self.notes.joined(separator: "\n"), Self.lesson]
@@ -43,7 +43,7 @@ struct SimulationReport: Encodable {
 
     /// The table.
     ///
-    /// `TokenService` and the naive actor come first, where they are visible even on a phone.
+    /// `TokenService` and the naive actor come first, where they are visible even on a small screen.
     var table: Table {
         func ordered<Column>(_ columns: [Column]) -> [Column] { columns.suffix(1) + columns[3..<5] + columns.prefix(3) }
         return Table(
@@ -54,12 +54,12 @@ struct SimulationReport: Encodable {
     private static let notes = [
         ("Lower is better, except for “sign-out holds” and “schedules”, the orders that were tried. Time is simulated: the numbers "
             + "are the same in every run.").wrapped(indent: 0),
-        ("* For one thread only, and run on one here: what it does on several is undefined. Its schedules are those of several "
+        ("* For one thread only, and run on one here: its behaviour on several is undefined. Its schedules are those of several "
             + "threads that take turns.").wrapped(indent: 2),
     ]
 
     private static let lesson =
-        "To remember: a check, an await and a write are three steps, in an actor too. Share the load, not only the token."
+        "To remember: a check, an await and a write are three steps, even in an actor. Share the load, not only the token."
         .wrapped(indent: 0)
 
     private static func line(_ name: String, _ text: String) -> String {

@@ -2,7 +2,7 @@ import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 
-/// A transport that answers every request as it is told, with one OAuth token unless said otherwise, and remembers the forms.
+/// A transport that answers every request with a given response, by default an OAuth token, and remembers the forms.
 struct AnsweringTransport: TokenTransport {
     let forms = GuideLog()
     var answer: @Sendable (_ form: String) -> (status: Int, body: String) = { _ in

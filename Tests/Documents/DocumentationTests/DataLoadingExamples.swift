@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-// Every Swift block of the guide to `DataLoading`, inside as much of a program as it takes to compile it.
+// Every Swift block of the guide to `DataLoading`, with just enough code around them to compile.
 
 struct Movie: Decodable, Sendable {
     let title: String

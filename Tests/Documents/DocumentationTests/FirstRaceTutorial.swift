@@ -6,8 +6,8 @@ import InterleavingsTesting
 import Synchronization
 import Testing
 
-// The files that “Finding a first race” shows, as they stand there. The first one's test fails, which is its purpose: all are
-// called by the suite at the end, and don't run by themselves.
+// The files shown in “Finding a first race”, unchanged. The first file's test is meant to fail, so none runs by itself: the suite
+// at the end calls them.
 
 @Suite(.disabled("the tutorial's own tests run below")) enum FirstRace {
     actor PriceCache {

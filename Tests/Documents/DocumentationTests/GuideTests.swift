@@ -6,8 +6,8 @@ import Testing
 struct GuideTests {
     private static let root = LinkTests.root
 
-    /// The Swift blocks of a page: the modules that they import for the whole page, and the rest, block by block, with the
-    /// modules that a block imports for itself.
+    /// Returns a page's Swift blocks: the modules that they import for the whole page, and the other lines block by block, with
+    /// the modules that only that block imports.
     private static func code(of page: String) throws -> (imports: Set<String>, blocks: [String], own: [Set<String>]) {
         let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
         var imports: Set<String> = []
@@ -27,7 +27,7 @@ struct GuideTests {
                 own.append(names)
             }
         }
-        // Without a block for them, the code continues that of the blocks before.
+        // Without such a block, the code continues the earlier blocks.
         return (imports.isEmpty ? own.reduce([]) { $0.union($1) } : imports, blocks, own)
     }
 
@@ -71,7 +71,7 @@ struct GuideTests {
         #expect(try RecipePage.targets() == Set(RecipePage.all.map(\.target)))
     }
 
-    /// The names that show which module a code block needs: the public declarations of our modules, and a few of each other one.
+    /// The names that show which module a code block needs: the public declarations of our modules, and a few of the other ones.
     private static let names = Result { try readNames() }
 
     private static func readNames() throws -> [String: [String]] {
@@ -98,7 +98,7 @@ struct GuideTests {
         return names
     }
 
-    /// Without the recipes' pages, which have whole files.
+    /// The recipes' pages are left out, since they have whole files.
     @Test(arguments: Set(LinkTests.catalogPages).subtracting(RecipePage.all.map(\.path)).sorted())
     func `a page shows each import that its code needs`(page: String) throws {
         let (imports, blocks, own) = try Self.code(of: page)

@@ -7,7 +7,7 @@ import InterleavingsTesting
 import Synchronization
 import Testing
 
-// The two actors in “Avoiding races”, under every schedule. `GuideTests` holds the page to this file.
+// The two actors in “Avoiding races”, under every schedule. `GuideTests` compares the page with this file.
 
 private actor TokenCache {
     private let loader: any TokenLoader

@@ -9,7 +9,7 @@ import LoopbackServers
 import Synchronization
 import Testing
 
-// The Swift blocks of `ABlueskyClient` and `AccessTokensDPoP`, as they stand there, run.
+// The Swift blocks of `ABlueskyClient` and `AccessTokensDPoP`, unchanged, and run.
 
 /// Reads and writes as one account of the AT Protocol.
 struct BlueskyClient {
@@ -64,7 +64,7 @@ struct BlueskyClient {
 }
 
 @Suite struct `A Bluesky client` {
-    /// Both servers of the AT Protocol on one origin, with a nonce that each request needs, and refresh tokens for one use.
+    /// Both servers of the AT Protocol on one origin, with a required nonce and one-time refresh tokens.
     private final class Server: Sendable {
         let shared = Shared()
         let server: LoopbackServer

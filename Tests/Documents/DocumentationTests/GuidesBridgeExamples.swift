@@ -7,7 +7,7 @@ import InterleavingsTesting
 import TestBudgets
 import Testing
 
-// The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` holds the page to this file.
+// The two bridges in “Migrating from completion handlers” that look right, run. `GuideTests` compares the page with this file.
 
 private struct Wrapped {
     let service: AccessTokenService

@@ -1,12 +1,12 @@
 /// A picture for the guides, as SVG in the colours of a light or a dark page.
 struct GuidesDrawing {
-    /// What the page behind the picture is.
+    /// Whether the page behind the picture is light or dark.
     enum Appearance: String, CaseIterable {
         case light = ""
         case dark = "~dark"
     }
 
-    /// What something is drawn for; each has a colour in either appearance.
+    /// What a part of the drawing stands for; each has a colour in both appearances.
     enum Ink: String {
         case text, note, line, grid, fresh, either, refresh, leeway, attempt
 
@@ -72,7 +72,7 @@ struct GuidesDrawing {
                 + #"fill="\#(ink.color(appearance))"\#(isBold ? #" font-weight="600""# : "")>\#(text)</text>"#)
     }
 
-    /// GitHub shows the light picture on dark pages too, so it brings its own paper.
+    /// GitHub shows the light picture on dark pages too, so the picture has its own background.
     private var paper: String {
         appearance == .light ? "\n" + #"<rect width="100%" height="100%" rx="6" fill="white"/>"# : ""
     }

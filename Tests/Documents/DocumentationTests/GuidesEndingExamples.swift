@@ -6,7 +6,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// “When the program ends”, as it stands there; what can be run is.
+// “When the program ends”, unchanged; the parts that can run are run.
 
 private struct Program {
     let tokens: TokenService

@@ -7,7 +7,7 @@ import Insides
 import TestBudgets
 import Testing
 
-// The Swift blocks of `AccessTokensEtcd` and `SharingThroughEtcd`, as they stand there, run.
+// The Swift blocks of `AccessTokensEtcd` and `SharingThroughEtcd`, unchanged, and run.
 
 func sharedStore(
     of account: String, at endpoints: [URL], password: String

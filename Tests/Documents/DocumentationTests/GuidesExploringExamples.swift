@@ -6,7 +6,7 @@ import Interleavings
 import InterleavingsTesting
 import Testing
 
-// The Swift blocks of `TestingYourCode` about schedules, as they stand there, run; and its diagram, drawn again.
+// The Swift blocks of `TestingYourCode` about schedules, unchanged, and run; and its diagram, drawn again.
 
 @Suite(.unlinked) struct `The guide to testing, under every schedule` {
     @Test func `finds what a sign-out leaves behind`() async throws {

@@ -1,6 +1,6 @@
 import AccessTokens
 
-// The profiles of `TestingYourCode`, as they stand there: with a race, with half a repair, and with a whole one.
+// The profiles of `TestingYourCode`, unchanged: with a race, with half of a fix, and with all of it.
 
 protocol Profiles: Actor {
     var name: String? { get }

@@ -7,7 +7,7 @@ import Synchronization
 import TestBudgets
 import Testing
 
-// The Swift blocks of `ChoosingAGrant`, as they stand there; the sign-ins run.
+// The Swift blocks of `ChoosingAGrant`, unchanged; the sign-ins are run.
 
 func workloadTokens(tokenURL: URL) throws -> TokenService {
     let file = Credential.file(path: "/var/run/secrets/tokens/identity")
@@ -123,7 +123,7 @@ private struct App {
 
     @Test func `a tool shows where to enter which code`() async throws {
         let url = try #require(URL(string: "https://id.example/device"))
-        // No time is left, so nothing is waited for.
+        // The codes have no time left, so the test doesn't wait.
         let codes = #"{"device_code":"d","user_code":"WDJB","verification_uri":"https://v","expires_in":0}"#
         let tokens = TokenService(loader: ScriptedLoader())
         var shown = ""

@@ -11,7 +11,7 @@ import Insides
 import TestBudgets
 import Testing
 
-// The Swift blocks of `ManyKeys`, as they stand there, run.
+// The Swift blocks of `ManyKeys`, unchanged, and run.
 
 private func fetchToken(for tenant: String) async throws -> AccessToken { AccessToken(tenant) }
 
@@ -85,7 +85,7 @@ private struct Scope: Hashable {
         #expect(try await stores.storedKeys().isEmpty)
     }
 
-    // Nothing is asked of the disk, which may be slow beside other tests.
+    // The disk isn't used, since it may be slow while other tests run.
     @Test func `keeps each tenant's token in files, and each account's record`() {
         let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
         do {

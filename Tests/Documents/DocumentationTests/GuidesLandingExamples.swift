@@ -13,7 +13,7 @@ import Synchronization
 import TestBudgets
 import Testing
 
-// The Swift blocks of the libraries' landing pages, as they stand there, run; the explorer's are beside this file.
+// The Swift blocks of the libraries' landing pages, unchanged, and run; the explorer's are in a file next to this one.
 
 private struct Backend: Sendable {
     func fetchToken(refreshToken: String?) async throws -> AccessToken { AccessToken("fetched", refreshToken: refreshToken) }
@@ -148,7 +148,7 @@ private struct Recorder: TokenTransport {
             loader: try RefreshTokenLoader(tokenURL: url, clientID: "tool"))
         #expect(tokens.cachedToken == nil)
 
-        // On a clock that stands still: a busy machine may take longer than the 5 s that a store has.
+        // The clock stands still, since a busy machine may need more than the 5 s that a store has.
         let patient = TokenService(
             store: FileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: ScriptedLoader())
         await patient.replace(with: AccessToken("kept", lifetime: .seconds(3600)))

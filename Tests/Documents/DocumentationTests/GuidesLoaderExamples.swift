@@ -6,7 +6,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// “Writing a loader”, run. `GuideTests` holds the page to this file.
+// “Writing a loader”, run. `GuideTests` compares the page with this file.
 
 private struct LoginService: Sendable {
     let log: GuideLog

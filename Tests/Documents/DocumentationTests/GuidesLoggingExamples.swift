@@ -5,7 +5,7 @@ import Synchronization
 import TestBudgets
 import Testing
 
-// The Swift blocks of `LoggingAndMetrics` that aren't part of a recipe, word for word, run.
+// The Swift blocks of `LoggingAndMetrics` that aren't part of a recipe, unchanged, and run.
 
 private struct EachCaller {
     let tokens: TokenService

@@ -6,7 +6,7 @@ import Foundation
 import LoopbackServers
 import Testing
 
-// The Swift blocks of `AnMCPClient` and `AccessTokensDiscovery`, as they stand there, run.
+// The Swift blocks of `AnMCPClient` and `AccessTokensDiscovery`, unchanged, and run.
 
 /// Calls an MCP server.
 struct MCPClient {
@@ -55,7 +55,7 @@ struct MCPClient {
         ).makeLoader()
     }
 
-    /// Returns what the server says to a request without a token.
+    /// Returns the server's response to a request without a token.
     private static func challenge(of url: URL) async throws -> DataLoadingError {
         do {
             _ = try await DataLoaderFactory().makeLoader()

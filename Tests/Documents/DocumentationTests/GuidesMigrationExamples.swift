@@ -6,9 +6,9 @@ import Foundation
 import TestBudgets
 import Testing
 
-// “Migrating from completion handlers”, run. `GuideTests` holds the page to this file.
+// “Migrating from completion handlers”, run. `GuideTests` compares the page with this file.
 
-/// An app's one file of names, for callers on no actor.
+/// The app's file of names, for callers that aren't on an actor.
 private enum OneModule {
     typealias AccessToken = AccessTokens.AccessToken
     typealias AccessTokenService = AccessTokensDispatch.AccessTokenService

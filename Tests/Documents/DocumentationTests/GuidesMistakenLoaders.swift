@@ -3,7 +3,7 @@ import AccessTokensTesting
 import TestBudgets
 import Testing
 
-// The mistaken loaders of “Writing a loader”, run. `GuideTests` holds the page to this file.
+// The mistaken loaders of “Writing a loader”, run. `GuideTests` compares the page with this file.
 
 private actor Backend {
     private(set) lazy var tokens = TokenService { [unowned self] _ in
@@ -35,7 +35,7 @@ private struct RetryingLoader<Login: TokenLoader>: TokenLoader {
     }
 }
 
-/// A transport that loses the first answer: the server has rotated the refresh token, the client can't know.
+/// A transport that loses the first answer: the server has rotated the refresh token, but the client can't know.
 private struct LossyLoader<Login: TokenLoader>: TokenLoader {
     let login: Login
     let lost = GuideLog()
@@ -94,7 +94,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
         }
     }
 
-    /// The grant is there, its access token is not: the next caller loads.
+    /// There is a grant without a usable access token, so the next caller loads.
     private static func signIn(at server: SimulatedAuthorizationServer, _ tokens: TokenService) async {
         let token = server.signIn()
         await tokens.replace(with: token)

@@ -4,7 +4,7 @@ import Interleavings
 import InterleavingsTesting
 import Testing
 
-// The Swift blocks of “Generating operations”, as they stand there. The failing test is called by the suite at the end.
+// The Swift blocks of “Generating operations”, unchanged. The suite at the end calls the failing test.
 
 actor Stock {
     private(set) var left = 1

@@ -4,7 +4,7 @@ import Synchronization
 import TestBudgets
 import Testing
 
-// The articles' last stage in “Avoiding races”, in our own words, run. `GuideTests` holds the page to this file.
+// The articles' last stage in “Avoiding races”, in our own words, run. `GuideTests` compares the page with this file.
 
 private enum Stage3 {
     // @unchecked: `token` and `waiting` are touched on the queue only.

@@ -1,7 +1,7 @@
 import AccessTokens
 import Testing
 
-// The articles' first two stages in “Avoiding races”, in our own words, run. `GuideTests` holds the page to this file.
+// The articles' first two stages in “Avoiding races”, in our own words, run. `GuideTests` compares the page with this file.
 
 private enum Stage1 {
     final class TokenCache {

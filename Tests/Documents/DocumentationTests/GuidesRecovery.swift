@@ -2,9 +2,9 @@ import AccessTokens
 import Foundation
 import Insides
 
-/// The costs and savings of pauses between failed loads, when a server is away for a time and callers ask without a break.
+/// What pauses between failed loads cost and save while a server is unreachable and callers keep asking.
 enum Recovery {
-    /// How a program goes on after a failed load.
+    /// How a program continues after a failed load.
     enum Pacing: String, CaseIterable {
         case none = "load again at each call"
         case fixed = "a fixed pause of 1 s"
@@ -26,14 +26,14 @@ enum Recovery {
         var longest = 0.0
     }
 
-    /// Callers ask so often; a load that fails does so at once.
+    /// The interval between calls; a load that fails does so at once.
     static let calls = Duration.milliseconds(20)
-    /// For how long the server is away.
+    /// How long the server is unreachable.
     static let outages: [Duration] = [.seconds(1), .seconds(10), .seconds(60), .seconds(600)]
     private static let runs = 1000
 
-    /// Returns the mean number of loads in an outage, and how long after it the first load succeeds, over many outages whose lengths
-    /// differ by up to a tenth either way.
+    /// Returns the mean number of loads in an outage, and the mean time from its end to the first successful load, over many
+    /// outages whose lengths vary by up to a tenth.
     static func cost(of pacing: Pacing, outage: Duration) -> Cost {
         var random = SameNumbers()
         var cost = Cost()
@@ -45,7 +45,7 @@ enum Recovery {
                 let pause = pacing.pause(afterFailures: loads, jitter: Double.random(in: 0...1, using: &random))
                 now += max(pause, calls)
             }
-            // Callers are there: the load begins with the first call that may begin one.
+            // The load begins with the first call that may begin one.
             let first = pacing == .none || pacing == .signalled ? end : now
             if pacing == .none { loads = Int((end / calls).rounded(.up)) }
             now = calls * (first / calls).rounded(.up)
@@ -97,7 +97,7 @@ enum Recovery {
                 let cost = cost(of: pacing, outage: outage)
                 drawing.dot(ink, x: across(cost.wait), y: up(cost.loads))
                 let (x, y) = (across(cost.wait), up(cost.loads))
-                // The dots of the first two stand above each other, those of the last one beside each other.
+                // The dots of the first two are stacked; those of the last one are side by side.
                 if pacing == .service {
                     drawing.text(.note, outage.asTold, x: x, y: y - 10, outage == outages[1] ? .end : .middle)
                 } else {

@@ -56,7 +56,7 @@ import Testing
         try await expectRevoked(0, under: policy)
     }
 
-    /// How many tokens such a server takes away from requests under way, when a caller comes in the refresh window.
+    /// Expects how many tokens of requests under way such a server revokes when a caller arrives in the refresh window.
     private func expectRevoked(_ count: Int, under policy: RefreshPolicy) async throws {
         try await explore(.mixed(schedules: 1)) { simulation in
             let clock = simulation.clock

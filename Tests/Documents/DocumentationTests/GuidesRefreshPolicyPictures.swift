@@ -9,7 +9,7 @@ enum RefreshPolicyPictures {
     private static let left = 12.0
     private static let right = 508.0
 
-    /// The names under which the pictures stand in `Sources/AccessTokens/AccessTokens.docc`, and what is in them.
+    /// The pictures' names in `Sources/AccessTokens/AccessTokens.docc`, and functions that draw them.
     static let all: [(name: String, draw: @Sendable (Drawing.Appearance) -> String)] = [
         ("token-life", tokenLife), ("failure-pauses", failurePauses),
         ("recovery", Recovery.draw),
@@ -33,7 +33,7 @@ enum RefreshPolicyPictures {
         return drawing.svg
     }
 
-    /// One token's life on a line of its own, whatever its length.
+    /// Adds a line with one token's life, scaled to the same length.
     private static func addLife(_ lifetime: Duration, to drawing: inout Drawing, y: Double) {
         let scale = (right - left) / (lifetime / .seconds(1))
         func place(_ moment: Duration) -> Double { left + (moment / .seconds(1)) * scale }
@@ -87,7 +87,7 @@ enum RefreshPolicyPictures {
         drawing.text(.note, span.asTold, x: right, y: top + 46, .end)
     }
 
-    /// When a server that always fails, and at once, is asked.
+    /// Returns the times at which a server that always fails at once is asked.
     static func attempts(before end: Duration, pause: (_ failures: Int) -> Duration) -> [Duration] {
         var moments = [Duration.zero]
         while let last = moments.last, last + pause(moments.count) < end { moments.append(last + pause(moments.count)) }
@@ -100,7 +100,7 @@ enum RefreshPolicyPictures {
 }
 
 extension Duration {
-    /// The duration in the unit that a person would choose: seconds below 5 min, minutes below an hour, then hours.
+    /// The duration in a natural unit: seconds below 5 min, minutes below an hour, then hours.
     var asTold: String {
         let milliseconds = Int((self / .milliseconds(1)).rounded())
         if milliseconds < 300_000 { return "\(Self.decimal(milliseconds, of: 1000)) s" }
@@ -109,7 +109,7 @@ extension Duration {
         return rest == 0 ? "\(hours) h" : "\(hours) h \(Self.decimal(rest, of: 60_000)) min"
     }
 
-    /// Two durations as a range, which names a unit once if they share it; `none` for nothing.
+    /// Returns two durations as a range, which names a common unit once; `none` if it is empty.
     func asTold(to end: Duration) -> String {
         if end == .zero { return "none" }
         let start = asTold.split(separator: " "), end = end.asTold.split(separator: " ")

@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The clients in “Reacting to a 401”, the right one and the tempting one, as they stand there.
+/// The clients in “Reacting to a 401”, the right one and the tempting one, unchanged.
 enum RefusalClients {
     struct APIClient {
         let session: URLSession

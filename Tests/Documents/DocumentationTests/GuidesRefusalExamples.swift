@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-// “Reacting to a 401”, run. `GuideTests` holds the page to this file.
+// “Reacting to a 401”, run. `GuideTests` compares the page with this file.
 
 @Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Reacting to a 401` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), keepsOneTokenValid: false)

@@ -6,7 +6,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// “Signing in and out”, run. `GuideTests` holds the page to this file.
+// “Signing in and out”, run. `GuideTests` compares the page with this file.
 
 private struct Session {
     let tokens: TokenService
@@ -64,7 +64,7 @@ extension Session {
     }
 }
 
-/// A revocation endpoint that tells what it was sent.
+/// A revocation endpoint that reports the requests that it was sent.
 private struct TellingTransport: TokenTransport {
     let forms = AsyncStream.makeStream(of: String.self)
 
@@ -166,7 +166,7 @@ private struct FailingStore: TokenStore {
         #expect(log.lines == ["sign in"])
     }
 
-    /// Returns the listener, which ends with the service: with this function.
+    /// Returns the listener, which ends with the service, at the end of this function.
     private func failTwice() async throws -> Task<Void, Never> {
         let loader = ScriptedLoader()
         let tokens = TokenService(loader: loader)

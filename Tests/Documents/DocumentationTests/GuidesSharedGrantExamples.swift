@@ -6,7 +6,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// The Swift blocks of `SeveralProcesses`, as they stand there, run.
+// The Swift blocks of `SeveralProcesses`, unchanged, and run.
 
 private struct RecordVault {
     func seal(_ record: Data) throws -> Data { Data(record.reversed()) }
@@ -40,11 +40,11 @@ private struct RecordVault {
         let store = SharedFileTokenStore(path: path)
         let tokens = TokenService(sharedStore: store, loader: server.loader)
         await tokens.replace(with: server.signIn())
-        // A busy machine may take longer than a sign-in waits for its store; the other service has no limit.
+        // A busy machine may take longer than a sign-in waits for its store; the loop has no limit.
         while try await store.load() == nil { await tokens.replace(with: server.signIn()) }
         let other = TokenService(
             sharedStore: SharedFileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: server.loader)
-        // One of the tokens of the sign-ins, of which the last may still be on its way to the file.
+        // The token of one of the sign-ins; the last may not have reached the file yet.
         #expect(try await other.retrieveToken().value.hasPrefix("access-"))
         #expect(server.loadsStarted == 0)
     }

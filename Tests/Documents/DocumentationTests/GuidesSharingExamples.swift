@@ -4,7 +4,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// The Swift blocks of `StoringTokens` about an app and its extension that borrows its token, as they stand there, run.
+// The Swift blocks of `StoringTokens` about an app and its extension that borrows its token, unchanged, and run.
 
 private struct NotSignedIn: Error {}
 

@@ -5,7 +5,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// The Swift blocks of `StoringTokens` about the stores of this package, as they stand there, run.
+// The Swift blocks of `StoringTokens` about the stores of this package, unchanged, and run.
 
 private struct TooLate {
     let tokens: TokenService
@@ -46,7 +46,7 @@ private struct TooLate {
             loader: server.loader)
         #expect(tokens.cachedToken == nil)
 
-        // On a clock that stands still: a busy machine may take longer than the 5 s that a store has.
+        // The clock stands still, since a busy machine may need more than the 5 s that a store has.
         func start() -> TokenService {
             TokenService(
                 store: FileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: server.loader)

@@ -3,7 +3,7 @@ import AccessTokensTesting
 import TestBudgets
 import Testing
 
-// The Swift blocks of `TestingYourCode` about one screen, as they stand there, run.
+// The Swift blocks of `TestingYourCode` about one screen, unchanged, and run.
 
 actor ReportScreen {
     enum State: Equatable {

@@ -2,7 +2,7 @@ import Interleavings
 import InterleavingsTesting
 import Testing
 
-// The Swift block of the landing page of `InterleavingsTesting`, as it stands there, run.
+// The Swift block of the landing page of `InterleavingsTesting`, unchanged, and run.
 
 private actor Counter {
     var value = 0

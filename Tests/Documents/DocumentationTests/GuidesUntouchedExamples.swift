@@ -6,8 +6,8 @@ import InterleavingsTesting
 import Observation
 import Testing
 
-// The files that “Exploring code you can't change” shows, as they stand there. The first one's test fails, which is its purpose:
-// it is called by the suite at the end, and doesn't run by itself.
+// The files shown in “Exploring code you can't change”, unchanged. The first file's test is meant to fail, so it doesn't run by
+// itself: the suite at the end calls it.
 
 @Suite(.disabled("the guide's own test runs below")) enum Untouched {
     @MainActor @Observable public final class SearchModel {
@@ -87,7 +87,7 @@ enum Mended {
         }
     }
 
-    /// The guide's scenario, on the mended model.
+    /// The guide's scenario with the corrected model.
     static func searches(_ simulation: Simulation) async throws {
         let model = await SearchModel { text in
             let answer = Task {

@@ -4,7 +4,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-// The Swift blocks of `StoringTokens` about a store of one's own, as they stand there, run.
+// The Swift blocks of `StoringTokens` about a store of one's own, unchanged, and run.
 
 actor Vault {
     struct Locked: Error {}

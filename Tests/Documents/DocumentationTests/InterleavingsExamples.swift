@@ -2,7 +2,7 @@ import Interleavings
 import Synchronization
 import Testing
 
-// Every Swift block of the guides of `Interleavings`, as it stands there, run. `GuideTests` holds the two to each other.
+// Every Swift block of the guides of `Interleavings`, unchanged, and run. `GuideTests` compares the two.
 
 private actor Limiter {
     private let clock: VirtualClock

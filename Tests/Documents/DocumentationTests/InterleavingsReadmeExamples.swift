@@ -1,7 +1,7 @@
 import Interleavings
 import Testing
 
-// Every Swift block of the README of `Interleavings`, as it stands there, but for the test's name: this one expects the failure.
+// Every Swift block of the README of `Interleavings`, unchanged except for the test's name: this one expects the failure.
 
 private actor Counter {
     private(set) var value = 0

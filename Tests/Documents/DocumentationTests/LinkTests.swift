@@ -58,7 +58,7 @@ struct LinkTests {
         // The build writes the museum's page into the core's catalog, with its diagrams.
         let module = target.path.hasSuffix("/Docs/Museum.md") ? "AccessTokens" : catalog
         guard target.path.contains(".docc/") || module != catalog else { return nil }
-        // A module that extends the core's types has a page of the core's name, in which docc looks for every linked symbol.
+        // A module that extends the core's types has a page with the core's name, where DocC looks up every linked symbol.
         if module == "AccessTokens", page.contains("/AccessTokensSharing.docc/") { return nil }
         let isHere = page.contains("/\(module).docc/")
         let path = isHere ? name : name == module ? "/\(module)" : "/\(module)/\(name)"
@@ -71,7 +71,7 @@ struct LinkTests {
         return "https://github.com/OWNER/TokenService/blob/main" + target.path.dropFirst(root.path.count)
     }
 
-    /// GitHub takes a label's first definition and finds a file there, DocC the second one and finds a page.
+    /// GitHub uses a label's first definition, which is a file; DocC uses the second one, which is a page.
     @Test(arguments: catalogPages)
     func `a catalog's links lead to the same place on GitHub and in DocC`(page: String) throws {
         let markdown = MarkdownPage(text: try String(contentsOf: Self.root.appending(path: page), encoding: .utf8))

@@ -21,9 +21,9 @@ struct MarkdownPage {
         }
     }
 
-    /// The targets of its links and pictures, but for those that name a scheme (`https:`, `doc:`).
+    /// The targets of its links and pictures, except those that name a scheme (`https:`, `doc:`).
     var relativeLinks: [String] {
-        // A literal is parsed whenever it is evaluated: here, rather than for each line.
+        // Regex literals are parsed whenever they are evaluated, so evaluate them here rather than for each line.
         let (span, inline) = (/`[^`]*`/, /\]\(<?([^()\s>]+)>?(?:\s+"[^"]*")?\)/)
         let (element, scheme) = (/(?:href|src|srcset)="([^"\s]+)"/, /^([A-Za-z][A-Za-z0-9+.\-]*:|\/\/)/)
         let targets = prose.flatMap { line -> [String] in
@@ -65,7 +65,7 @@ struct MarkdownPage {
         return anchors
     }
 
-    /// Lower case, spaces become hyphens, punctuation goes; of a link its text stays.
+    /// Lower case, spaces become hyphens, punctuation is removed; a link is replaced by its text.
     private static func anchor(of heading: String) -> String {
         let text = heading.replacing(/\[([^\]]*)\]\([^)]*\)/, with: { $0.1 }).lowercased()
         return String(

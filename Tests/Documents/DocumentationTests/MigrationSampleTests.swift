@@ -45,7 +45,7 @@ private final class LoginServer: Sendable {
 
     private func oldService() -> MigrationBefore.AccessTokenService {
         let server = server
-        // The answers of the old app must not be `@Sendable`, but those of the server are.
+        // The old app's handlers must not be `@Sendable`, but the server's are.
         let network: MigrationBefore.Network = { handler in
             nonisolated(unsafe) let handler = handler  // called once, and on the main queue next
             server.receive { unsafe handler($0) }

@@ -4,8 +4,7 @@ import AccessTokensOAuth
 import DataLoading
 import Foundation
 
-// Every Swift block of the README, as it stands there, inside as much of a program as it takes to compile it.
-// `ReadmeTests` holds the two to each other.
+// Every Swift block of the README, unchanged, with just enough code around them to compile. `ReadmeTests` compares the two.
 
 /// The first program, a whole `main.swift`.
 func firstProgram() async {

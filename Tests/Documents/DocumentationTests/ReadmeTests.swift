@@ -43,7 +43,7 @@ struct ReadmeTests {
             for line in block where line.hasPrefix("import ") {
                 #expect(code.contains(line.prefix { $0 != "/" }.trimmingCharacters(in: .whitespaces) + "\n"))
             }
-            // A block may show several declarations that stand apart in the program.
+            // A block may show several declarations that are in different places of the program.
             for part in split(block) {
                 #expect(code.contains(part.joined(separator: "\n")), "not in \(examples):\n\(part.joined(separator: "\n"))")
             }
@@ -70,10 +70,11 @@ struct ReadmeTests {
         #expect(text.contains("Not yet built or tested on Apple platforms"))
     }
 
-    /// A block's parts that stand apart in the program: those after a comment that ends with a colon are, and a test's contents.
+    /// Returns a block's parts that are in different places of the program: those after a comment that ends with a colon, and a
+    /// test's contents.
     private func split(_ block: [String]) -> [[String]] {
         let isTest = block.contains { $0.hasPrefix("@Test ") }
-        // The last line is the test's brace.
+        // The last line is the test's closing brace.
         return block.dropLast(isTest ? 1 : 0).filter { !$0.hasPrefix("import ") }
             .split { $0.hasPrefix("//") && $0.hasSuffix(":") || $0.hasPrefix("@Test ") }.map(Array.init)
     }

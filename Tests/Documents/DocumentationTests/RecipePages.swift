@@ -54,7 +54,7 @@ struct RecipePage: CustomStringConvertible {
     var path: String { "Sources/AccessTokens/AccessTokens.docc/\(target).md" }
     var url: URL { LinkTests.root.appending(path: path) }
 
-    /// Each target that readers copy; the rest are a tool, and names of libraries.
+    /// The targets that readers copy; the others are a tool, and names of libraries.
     static func targets() throws -> Set<String> {
         Set(try files(in: "")).subtracting(["transports", "CHiredis", "CPostgreSQL"])
     }

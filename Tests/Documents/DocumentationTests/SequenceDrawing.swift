@@ -1,7 +1,7 @@
 /// A sequence diagram as SVG: the lifelines to the left, what happens to the right, so that a phone shows it, too.
 ///
-/// Its text has the names of those who take part, between vertical bars, and then a line for each step: `a → b: text` for a
-/// call, `a ⇢ b: text` for an answer or a message that is not awaited, `a: text` for what happens in one place.
+/// Its text has the names of the participants, between vertical bars, and then a line for each step: `a → b: text` for a call, `a
+/// ⇢ b: text` for an answer or a message that is not awaited, `a: text` for what happens in one place.
 struct SequenceDrawing {
     private struct Step {
         let from: Int, to: Int
@@ -14,7 +14,7 @@ struct SequenceDrawing {
     private let names: [String]
     private let steps: [Step]
 
-    /// - Returns: `nil` if a line is not a step between those who take part.
+    /// - Returns: `nil` if a line is not a step between participants.
     init?(_ text: String) {
         let lines = text.split(separator: "\n").map(String.init)
         let names = (lines.first ?? "").components(of: " | ")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The sequence diagrams of the design document are drawn from the text that stands below each of them.
+/// The sequence diagrams of the design document are drawn from the text below each of them.
 ///
 /// After a change of a text, `SEQUENCES=renew swift test --filter SequenceTests` draws the pictures again.
 @Suite("The sequence diagrams")

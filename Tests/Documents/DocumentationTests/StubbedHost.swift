@@ -5,7 +5,7 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// A server inside the process, for the guides' examples: its session asks it instead of the network.
+/// A server inside the process, for the guides' examples: its session sends requests to it instead of the network.
 final class StubbedHost: Sendable {
     struct Arrival: Sendable {
         let path: String

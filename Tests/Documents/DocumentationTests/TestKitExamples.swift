@@ -4,7 +4,7 @@ import AccessTokensTesting
 import TestBudgets
 import Testing
 
-// The Swift blocks of the test kit's landing page, as they stand there, run.
+// The Swift blocks of the test kit's landing page, unchanged, and run.
 
 @Suite(.inRealTime) struct `The test kit's examples` {
     @Test func `a scripted load answers`() async throws {

@@ -9,7 +9,7 @@ extension CallbackProgram {
         private struct Call {
             let limit: Duration?
             let began: Duration
-            /// Tokens that it must not get: those that this thread refused before, and those from before its fences.
+            /// Tokens that it must not get: those that this thread had refused, and those from before its fences.
             let refused: Set<Int>
             let fence: Int
             var answers = 0
@@ -33,7 +33,7 @@ extension CallbackProgram {
             self.program = program
         }
 
-        /// Three turns of what a program does with a shim.
+        /// Performs three typical operations of a program on a shim.
         func act() async throws {
             let simulation = program.simulation
             for _ in 1...3 {
@@ -89,7 +89,7 @@ extension CallbackProgram {
             }
         }
 
-        /// Holds all calls to what they were promised.
+        /// Checks all calls against the guarantees.
         func check(isPunctual: Bool) throws {
             let calls = state.withLock { $0.calls }, simulation = program.simulation
             var moment = 0

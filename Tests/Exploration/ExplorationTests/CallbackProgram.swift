@@ -30,12 +30,12 @@ final class CallbackProgram: Sendable {
     }
 
     var time: Duration { simulation.clock.now.offset }
-    /// The youngest token.
+    /// The newest token.
     var last: Int { tokens.value }
 
     func newToken() -> AccessToken { AccessToken("\(tokens.next())", lifetime: .seconds(3600)) }
 
-    /// A handler's body: on any queue one comes after the other.
+    /// Runs a handler's body; handlers never overlap, on any queue.
     func handle(_ body: () -> Void) {
         let others = handlers.withLock { count in
             defer { count += 1 }

@@ -5,8 +5,8 @@ import InterleavingsTesting
 import TestBudgets
 import Testing
 
-/// Callers of one shim on several threads, which may be interrupted at each reading of the clock: between a look at the
-/// token and what follows from it.
+/// Callers of one shim on several threads, which may be interrupted at each reading of the clock: between reading the token and
+/// acting on it.
 @Suite(.exploring()) struct `Callbacks on several threads` {
     @Test func `a refused token is never handed out behind the refusal`() async throws {
         let summary = try await explore(.exhaustive(preemptions: .everyday(1, thorough: 2)), granularity: .accesses) {

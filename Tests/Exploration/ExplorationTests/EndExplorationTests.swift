@@ -65,7 +65,7 @@ import TokenServiceConcurrency
             state.withLock { $0.stored = token }
         }
 
-        /// The program's process is gone: what it has not saved by now is lost.
+        /// Ends the program's process: everything that isn't saved is lost.
         func endProgram() {
             simulation.log("the program ends")
             state.withLock { state in
@@ -81,13 +81,14 @@ import TokenServiceConcurrency
     @Test(arguments: [TimeModel.whenIdle, .anytime])
     func `45: it has saved every refresh token that the server has issued, and starts no load`(time: TimeModel) async throws {
         try await explore(.mixed(schedules: .everyday(40, thorough: 2_000)), time: time) { simulation in
-            // Where time moves at any step, an operation may become so old that it is forgotten, and isn't waited for: not before this.
+            // If time can move at any step, an operation may become so old that it is forgotten and not awaited, but not before
+            // this time.
             let forgotten: Duration? = time == .whenIdle ? nil : .seconds(90)
             let unit: Duration = time == .whenIdle ? .seconds(1) : .seconds(1) / 30
             let outside = Outside(simulation, lifetime: unit * 600), clock = simulation.clock
             let tokens = TokenService(
                 store: outside, environment: .driven(by: simulation.taskExecutor, clock: clock), loader: outside)
-            // Nothing, a moment, the soft window, the leeway and afterwards.
+            // No pause, a moment, and times in the soft window, in the leeway and after expiry.
             let pauses = [0, 1, 450, 545, 600].map { unit * $0 }
             for number in 1...3 {
                 simulation.spawn("caller \(number)") {

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// Counts the exchanges with a server, and lets tasks wait until so many have begun.
+/// Counts the exchanges with a server, and lets tasks wait until a number of them have begun.
 final class ExchangeCounter: Sendable {
     private let state = Lock((begun: 0, waiting: [Int: [SingleResult<Void>]]()))
 
@@ -13,7 +13,7 @@ final class ExchangeCounter: Sendable {
         for gate in woken { gate.complete(with: .success(())) }
     }
 
-    /// Waits until so many exchanges have begun, or there will be none.
+    /// Waits until that many exchanges have begun, or no more will begin.
     func wait(for count: Int) async {
         let gate = SingleResult<Void>()
         let waits = state.withLock { state in

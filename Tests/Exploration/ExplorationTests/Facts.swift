@@ -17,9 +17,9 @@ struct Facts: Sendable {
     struct Fence: Sendable {
         let began: Int
         var ended: Int?
-        /// The token that replaces; `nil`: a sign-out.
+        /// The new token; `nil`: a sign-out.
         let token: AccessToken?
-        /// Whether it went through the shim: callbacks that are called later are behind it.
+        /// Whether it went through the shim: callbacks that are called later come after it.
         var isCallback = false
     }
 
@@ -53,7 +53,8 @@ struct Facts: Sendable {
         let ended: Int?
         let isCallback: Bool
 
-        /// Whether this took effect before the other: it had returned, or both went through the shim, in this order.
+        /// Whether this took effect before the other: it had returned when the other was called, or both went through the shim in
+        /// this order.
         func isBefore(_ other: Span) -> Bool {
             isCallback && other.isCallback ? began < other.began : ended.map { $0 < other.began } ?? false
         }
@@ -63,7 +64,7 @@ struct Facts: Sendable {
     var fences: [Fence] = []
     var invalidations: [Invalidation] = []
     var questions: [Question] = []
-    /// When a caller was cancelled, with all that it asks from then on.
+    /// When each caller was cancelled, which also applies to its later calls.
     var cancelled: [String: Duration] = [:]
     private var moment = 0
 

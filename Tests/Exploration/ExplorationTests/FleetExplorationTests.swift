@@ -10,12 +10,12 @@ import TokenServiceConcurrency
 
 /// Guarantees 26 to 42: services that share one grant at a strict server, in orders chosen at random.
 @Suite(.exploring()) struct `A shared grant under mixed schedules` {
-    /// A server that ends the session when a refresh token comes twice.
+    /// A server that ends the session when a refresh token is presented twice.
     private final class StrictServer: Sendable {
         struct State {
             var live = 0
             var issued = 0
-            /// The service that got the living token; `nil`: a sign-in.
+            /// The service that got the valid token; `nil`: a sign-in.
             var receiver: Int?
             var reuses = 0
             var isSignedOut = false
@@ -53,7 +53,7 @@ import TokenServiceConcurrency
             AccessToken("access-\(number)", lifetime: .seconds(600), refreshToken: "\(number)")
         }
 
-        /// Guarantee 30: the service that got the living token was stopped before it had saved it.
+        /// Guarantee 30: the service that got the valid token was stopped before it had saved the token.
         private func isUnsaved(_ state: State) -> Bool {
             guard let receiver = state.receiver, state.stopped[receiver] != nil else { return false }
             let record = store.contents.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
@@ -91,7 +91,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// Time moves only when all wait: a doubt that passes over a service at work is guarantee 30's, and the walk's.
+    /// Time moves only when all tasks wait; the walk covers a doubt that ends while a service is still working (guarantee 30).
     @Test(arguments: [2, 3])
     func `no refresh token is presented twice, and a sign-out by one is everybody's`(services count: Int)
         async throws
@@ -111,7 +111,7 @@ import TokenServiceConcurrency
             try await simulation.settle()
             let (reuses, isSignedOut) = server.state.withLock { ($0.reuses, $0.isSignedOut) }
             try simulation.require(reuses == 0, "the server saw \(reuses) refresh tokens twice")
-            // The others learn of a sign-out when they next read: at the latest when their token has expired.
+            // The others find a sign-out with their next read, at the latest when their token has expired.
             try await simulation.clock.sleep(for: .seconds(700))
             for service in services {
                 let token = try? await service.retrieveToken()
@@ -132,7 +132,7 @@ import TokenServiceConcurrency
                 simulation.spawn("caller \(index + 1)") {
                     for turn in 1...3 {
                         await Self.act(index, turn, service, server)
-                        // Hits whose looks meet the others' loads, sign-outs and refusals.
+                        // Hits whose store checks overlap with the others' loads, sign-outs and refusals.
                         try? await simulation.clock.sleep(for: .seconds(10))
                         _ = try? await service.retrieveToken()
                     }
@@ -184,7 +184,7 @@ import TokenServiceConcurrency
             for fault in 0..<faults {
                 let process = simulation.choose("process", count)
                 simulation.spawn("system \(fault + 1)") {
-                    // An exchange takes two seconds, and the swaps before and after it no time.
+                    // An exchange takes two seconds; the swaps before and after it take no time.
                     await server.exchanges.wait(for: 1 + simulation.choose("exchange", 4))
                     try await simulation.clock.sleep(for: .milliseconds(500 * simulation.choose("when", 5)))
                     try await Self.strike(simulation, processes[process], process, server)
@@ -195,11 +195,11 @@ import TokenServiceConcurrency
             try await simulation.settle()
             let reuses = server.state.withLock { $0.reuses }
             try simulation.require(reuses == 0, "the server saw \(reuses) refresh tokens twice")
-            // A process that starts later finds the session, once it need not wait for a dead holder's mark.
+            // A process that starts later finds the session, once it no longer has to wait for a dead holder's mark.
             try await simulation.clock.sleep(for: .seconds(1_000))
             let late = Self.service(server, count, simulation)
             var token = try? await late.retrieveToken(within: .seconds(1_000))
-            // The rest of the store's planned failures may hit it first.
+            // The store's remaining planned failures may affect it first.
             for _ in 1...8 where token == nil {
                 try await simulation.clock.sleep(for: .seconds(100))
                 token = try? await late.retrieveToken(within: .seconds(1_000))

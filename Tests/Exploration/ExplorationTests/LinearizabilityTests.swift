@@ -23,7 +23,7 @@ private struct Ours: Subject {
     func reset() async { _ = await service.reset() }
 }
 
-/// The naive actor knows neither `invalidate` nor `replace`.
+/// The naive actor has neither `invalidate` nor `replace`.
 private struct Naive: Subject {
     let service: ReentrantTokenService
 
@@ -37,10 +37,10 @@ private struct Naive: Subject {
 private indirect enum Act: Sendable {
     case retrieve, invalidate, reset, pause
     case replace(Int)
-    /// Is cancelled sooner or later.
+    /// Is cancelled at some time.
     case leaving(Act)
 
-    /// Tokens are asked for most of the time.
+    /// Most operations request a token.
     static let usual: [Act] = [
         .retrieve, .retrieve, .retrieve, .retrieve, .invalidate, .reset, .replace(-1), .replace(-2), .pause,
         .leaving(.retrieve), .leaving(.invalidate), .leaving(.reset), .leaving(.replace(-1)),
@@ -61,11 +61,11 @@ private final class Crowd: Sendable {
 
     var time: Duration { simulation.clock.now.offset }
 
-    /// The last load whose token has certainly expired by now.
+    /// The last load whose token has certainly expired.
     var expired: Int { loads(before: time - Self.lifetime) }
 
-    /// The last load whose token a service may take for expired: a lifetime counts from the moment at which the service decides to load,
-    /// and the loader may be called up to 30 s later.
+    /// The last load whose token a service may consider expired: a lifetime counts from the moment at which the service decides
+    /// to load, and the loader may be called up to 30 s later.
     var perhapsExpired: Int { loads(before: time - Self.lifetime + RefreshPolicy().loadTimeout) }
 
     private func loads(before time: Duration) -> Int { loads.withLock { $0.count { $0 <= time } } }
@@ -90,7 +90,7 @@ private final class Crowd: Sendable {
         return token
     }
 
-    /// One thing that a program does with its token service.
+    /// Performs one of a program's operations on its token service.
     func perform(_ act: Act, as caller: String, on subject: some Subject) async throws {
         let loadsBefore = loads.withLock { $0.count }
         switch act {
@@ -121,7 +121,7 @@ private final class Crowd: Sendable {
 }
 
 @Suite(.exploring()) struct `Seen by its callers` {
-    /// Without a soft window or leeway a token lives exactly as long as it says.
+    /// Without a soft window or leeway, a token is handed out for exactly its lifetime.
     private static let policy = RefreshPolicy(maximumLeeway: .zero, maximumRefreshWindow: .zero)
 
     /// Explores programs of callers on a service.

@@ -4,7 +4,7 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// A service and its shim, whose surroundings the schedule chooses, and what callers of both kinds do to them.
+/// A service and its shim, whose surroundings the schedule chooses, and the operations of callers of both kinds.
 struct MixedScenario: Sendable {
     enum Act: Sendable {
         case ask(within: Duration?), askByHandler(within: Duration?), askAndLeave
@@ -49,7 +49,7 @@ struct MixedScenario: Sendable {
         self.world = world
     }
 
-    /// Performs an operation, sooner or later.
+    /// Performs an operation, after a pause that the schedule chooses.
     func perform(_ act: Act, as caller: String) async throws {
         try await wait()
         switch act {
@@ -72,9 +72,9 @@ struct MixedScenario: Sendable {
         }
     }
 
-    /// As a caller of its own: what is noted of a cancellation holds for all that a caller asks.
+    /// Asks as a separate caller, because a cancellation is noted for all later calls of its caller.
     private func askAndLeave(_ caller: String) async throws {
-        // Each asks, or is cancelled before it does: no two have the same number.
+        // Each caller asks, or is cancelled before it does; no two have the same number.
         let name = "\(caller), asking \(world.facts.withLock { $0.questions.count + $0.cancelled.count })"
         let asking = world.simulation.spawn(name) {
             for _ in 0...world.simulation.choose("\(name) asks again", 3) {
@@ -90,7 +90,7 @@ struct MixedScenario: Sendable {
         try await asking.value
     }
 
-    /// Checks the rules, when nothing is left to do.
+    /// Checks the rules when nothing is left to run.
     func check(isPunctual: Bool) async throws {
         try await world.simulation.settle()
         let violation = world.facts.withLock { Rules(facts: $0, isPunctual: isPunctual).firstViolation }
@@ -98,15 +98,15 @@ struct MixedScenario: Sendable {
         try await checkTheEnd(isPunctual: isPunctual)
     }
 
-    /// Nothing, a moment, or until the token is about to expire, has expired, or a load is late.
+    /// Waits not at all, for a moment, or until the token is about to expire, has expired, or a load is late.
     private func wait() async throws {
         let pauses: [Duration] = [.zero, .seconds(1), .seconds(31), .seconds(3000), .seconds(3540), .seconds(3600)]
         try await world.simulation.clock.sleep(for: world.simulation.choose("pause", among: pauses) ?? .zero)
     }
 
-    /// Whatever happened, a service that is left alone and asked to try again has a token.
+    /// Checks that a service with no other callers gets a token after `retryNow()`, whatever happened before.
     ///
-    /// Where time passes at any step, also the last load may be too late.
+    /// If time can pass at any step, even the last load may be too late.
     private func checkTheEnd(isPunctual: Bool) async throws {
         world.isMended.withLock { $0 = true }
         // Beyond the guard against endless invalidation.

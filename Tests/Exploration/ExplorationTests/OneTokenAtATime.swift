@@ -7,15 +7,15 @@ import Interleavings
 struct OneTokenAtATime: SequentialSpecification {
     struct State: Hashable, Sendable {
         var cached: Int?
-        /// No load up to this one gives a token any more: an earlier token is known, or there was a fence.
+        /// Loads up to this one no longer provide a token: a later token is known, or there was a fence.
         var lastLoad = 0
         var rejected: Set<Int> = []
-        /// Whether the last thing that happened was a sign-out: those who waited are told.
+        /// Whether the last operation was a sign-out, which waiting callers are told.
         var isJustReset = false
     }
 
     enum Operation: Sendable, Hashable {
-        /// The loads up to `expired` began so long ago that their tokens are no longer good.
+        /// The loads up to `expired` began so long ago that their tokens have expired.
         case retrieve(expired: Int)
         case invalidate(Int)
         case replace(with: Int, loadsBefore: Int)
@@ -30,7 +30,7 @@ struct OneTokenAtATime: SequentialSpecification {
         case cancelled
         case done
 
-        /// Performs a retrieval and says how it ended.
+        /// Performs a retrieval and returns its outcome.
         ///
         /// - Parameter expired: Called when it has ended.
         static func retrieving(
@@ -66,7 +66,7 @@ struct OneTokenAtATime: SequentialSpecification {
         case .token(let token, let expired):
             if token > 0, token <= dead { return [] }
             if state.cached == token { return [state] }
-            // A token that is good is not replaced with another one behind its callers' backs.
+            // A valid token is not replaced unless a caller asks for that.
             guard isEmpty(state, expired), token > state.lastLoad, !state.rejected.contains(token) else { return [] }
             return [State(cached: token, lastLoad: token, rejected: state.rejected)]
         // No caller gets an error while there is a token.

@@ -1,10 +1,10 @@
 import AccessTokens
 
-/// The guarantees, as far as facts from outside can tell; each returns the first fact that breaks it.
+/// The guarantees that can be checked from the outside; each check returns the first violation.
 struct Rules {
     let facts: Facts
     let timeout = RefreshPolicy().loadTimeout
-    /// Whether work takes no time, so that an immediate answer comes at the time of its call.
+    /// Whether work takes no time, so that an immediate answer has the time of its call.
     let isPunctual: Bool
 
     var firstViolation: String? {
@@ -81,13 +81,13 @@ struct Rules {
         }
     }
 
-    /// Whether a load has run longer than it may; where time passes at any step, it may have waited to run as long as there is time.
+    /// Whether a load has run for too long; if time can pass at any step, it may have waited for any time before it ran.
     private func isLate(_ load: Facts.Load, at time: Duration, times: Int = 1) -> Bool {
         time - (isPunctual ? load.beganAt : .zero) >= timeout * times
     }
 
-    /// Two current loads at once need a fence or a time-out between them, and there are never more than three that no fence and no
-    /// time has freed (46).
+    /// Two loads at once must be separated by a fence or a time-out, and there are never more than three that neither a fence nor
+    /// time has released (46).
     private var loadsAtOnce: String? {
         for (index, load) in facts.loads.enumerated() {
             let running = facts.loads[..<index].filter { $0.ended.map { $0 > load.began } ?? true }
@@ -112,7 +112,7 @@ struct Rules {
         return nil
     }
 
-    /// Handlers are called in the order of the calls, but for those whose limits have passed.
+    /// Handlers are called in the order of the calls, except for calls whose limits have passed.
     private var order: String? {
         let inTurn = facts.questions.filter { question in
             question.isCallback && question.limit.map { question.endedAt - question.beganAt < $0 } ?? true

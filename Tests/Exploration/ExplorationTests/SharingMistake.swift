@@ -7,33 +7,33 @@ import TokenServiceConcurrency
 
 /// Mistakes by which fleets that share one rotating refresh token have lost their session.
 ///
-/// Each is one line of ``SharingClient`` that goes another way. Sources: the threads named beside them.
+/// Each changes one line of ``SharingClient``. Sources: the threads named with each case.
 enum SharingMistake: CaseIterable, Sendable {
     /// The refresh token is presented without a mark; only the write is made by compare-and-swap. Source: aws-cli#10628.
     case marksNothing
-    /// Those who waited present the token that they had read before. Source: Nango PR#2494, matrix-rust-sdk PR#6860.
+    /// Processes that waited present the token that they had read before. Source: Nango PR#2494, matrix-rust-sdk PR#6860.
     case presentsWhatItReadBefore
     /// The mark is a lease shorter than an exchange may take. Source: litellm PR#31474.
     case leaseShorterThanTheExchange
-    /// The mark is a lease, and its holder is frozen for longer than that. Source: Nango `Locking.ts`.
+    /// The mark is a lease, and its holder is frozen for longer than the lease. Source: Nango `Locking.ts`.
     case leaseWithoutDoubt
     /// A wait that takes too long ends in a request without a mark. Source: n8n PR#37828, neon PR#233.
     case goesOnWithoutAMark
-    /// The save doesn't compare: it replaces whatever is there, also a later sign-in.
+    /// The save doesn't compare: it replaces whatever is there, even a later sign-in.
     case savesBlindly
-    /// The save is given up if anything has changed, though the new token is the only living one.
+    /// The save is given up if anything has changed, although the new token is the only valid one.
     case dropsTheTokenOnConflict
-    /// A swap whose answer was lost is taken for one that failed.
+    /// A swap whose answer was lost is treated as failed.
     case takesALostAnswerForAFailure
     /// A refusal removes the record, and the winner's token with it. Source: supabase-swift#703, claude-code#88583.
     case clearsOnRefusal
 }
 
-/// A server that ends the session when a refresh token comes twice, or only refuses it.
+/// A server that ends the session when a refresh token is presented twice, or only refuses the token.
 final class SharingServer: Sendable {
     struct State {
         var issued = 0
-        /// The only token that is good; `nil`: the session has ended.
+        /// The only valid token; `nil`: the session has ended.
         var live: Int?
         /// The process that got it; `nil`: a sign-in.
         var receiver: String?
@@ -58,13 +58,13 @@ final class SharingServer: Sendable {
     /// - Returns: The next token; `nil`: refused.
     func present(_ token: Int, by name: String) -> Int? {
         guard state.withLock({ $0.live }) != token else { return issue(to: name) }
-        // A token of an earlier session ends nothing.
+        // A token of an earlier session doesn't end this one.
         state.withLock { if isStrict, token >= $0.first { $0.live = nil } }
         return nil
     }
 }
 
-/// One process of a fleet, that follows the protocol *mark, present, save* or makes a mistake.
+/// One process of a fleet, which follows the protocol *mark, present, save* or makes a mistake.
 struct SharingClient: Sendable {
     struct Record: Codable {
         var generation = 0
@@ -83,7 +83,7 @@ struct SharingClient: Sendable {
     let store: SimulatedSharedStore
     let clock: VirtualClock
 
-    /// How long another's mark is respected.
+    /// How long another process's mark is respected.
     private var doubt: Duration {
         switch mistake {
         case .leaseShorterThanTheExchange: .milliseconds(500)
@@ -97,7 +97,7 @@ struct SharingClient: Sendable {
         return Seen(record: record, revision: stored.revision)
     }
 
-    /// One refresh: ends when this process, or another, has a new token or none can be had.
+    /// Performs one refresh, until this process or another has a new token, or none can be obtained.
     func refresh() async {
         guard let first = await read() else { return }
         var seen = first, since = clock.now
@@ -107,7 +107,7 @@ struct SharingClient: Sendable {
             if mistake == .presentsWhatItReadBefore, seen.record.generation > first.record.generation {
                 return await present(first.record.token ?? 0, seen)
             }
-            // Another process has a newer token: it is adopted.
+            // Another process has a newer token: adopt it.
             guard seen.record.generation == first.record.generation, let token = seen.record.token else { return }
             if mistake == .marksNothing { return await present(token, seen) }
             if let mark = seen.record.mark, mark != name, since.duration(to: clock.now) < doubt {
@@ -119,7 +119,7 @@ struct SharingClient: Sendable {
             var marked = seen.record
             marked.mark = name
             guard case .done(let revision)? = await swap(marked, at: seen.revision) else { continue }
-            // It may have been frozen meanwhile.
+            // This process may have been frozen meanwhile.
             if began.duration(to: clock.now) > .seconds(5) { continue }
             return await present(token, Seen(record: marked, revision: revision))
         }
@@ -147,7 +147,7 @@ struct SharingClient: Sendable {
             switch await swap(next, at: revision) {
             case .done?: return
             case nil where mistake == .takesALostAnswerForAFailure:
-                // "Try again", with the token in memory.
+                // The mistake: try again with the token in memory.
                 if let token = next.token { return await present(token - 1, Seen(record: next, revision: revision)) }
                 return
             default:

@@ -34,7 +34,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// Two processes refresh, one thing goes wrong, and the session must still be there.
+    /// Two processes refresh, one thing goes wrong, and the session must survive.
     private static func live(_ simulation: Simulation, mistake: SharingMistake?) async throws {
         let server = SharingServer(isStrict: mistake != .clearsOnRefusal)
         let store = SimulatedSharedStore(clock: simulation.clock)
@@ -52,7 +52,7 @@ import TokenServiceConcurrency
             case .none: break
             case .frozen:
                 app.freeze()
-                // Less than the doubt.
+                // Shorter than the doubt.
                 try await simulation.clock.sleep(for: .seconds(20))
                 app.thaw()
             case .killed: app.kill()
@@ -70,7 +70,7 @@ import TokenServiceConcurrency
         try await simulation.settle()
         let (live, receiver) = server.state.withLock { ($0.live, $0.receiver) }
         let kept = try store.contents.map { try SharingClient.decode($0.bytes).token } ?? nil
-        // Guarantee 30: its holder died between the server's rotation and the save.
+        // Guarantee 30: the token's holder died between the server's rotation and the save.
         if fault == .killed, receiver == "app" { return }
         try simulation.require(live != nil, "the session goes on: no refresh token is presented twice")
         try simulation.require(kept == live, "the session goes on: the fleet keeps its living token")

@@ -3,9 +3,9 @@ import AccessTokensDispatch
 import Interleavings
 import TokenServiceConcurrency
 
-/// The callers' operations, and the notes about them.
+/// The callers' operations, which are recorded.
 extension World {
-    /// Asks with async, and notes the answer.
+    /// Asks with the async method, and notes the answer.
     @discardableResult
     func ask(_ service: TokenService, by caller: String, within limit: Duration?) async -> AccessToken? {
         let question = begin(caller, isCallback: false, limit)
@@ -20,7 +20,7 @@ extension World {
         let answer = SingleResult<AccessToken>()
         let question = begin(caller, isCallback: true, limit)
         shim.retrieveToken(within: limit) { result in
-            // Noted where it is called, not where it is waited for.
+            // Note the answer when the handler is called, not when the caller continues.
             self.end(question, with: result)
             answer.complete(with: result)
         }
@@ -33,7 +33,7 @@ extension World {
         end(invalidation: index)
     }
 
-    /// Doesn't wait: later calls still come after it.
+    /// Doesn't wait: later calls are ordered after it anyway.
     func invalidate(_ token: AccessToken, in shim: AccessTokenService) {
         let index = begin(invalidating: token, isCallback: true)
         shim.invalidate(token) { self.end(invalidation: index) }
@@ -74,7 +74,7 @@ extension World {
     func note(cancelled caller: String) {
         simulation.log("cancels \(caller)")
         facts.withLock { facts in
-            // Also those that it has not asked yet.
+            // Including questions that it hasn't asked yet.
             for index in facts.questions.indices
             where facts.questions[index].caller == caller && facts.questions[index].ended == nil {
                 facts.questions[index].cancelledAt = time

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 final class World: Sendable {
     let simulation: Simulation
     let facts = Lock(Facts())
-    /// From here on every load succeeds, at once.
+    /// From now on every load succeeds at once.
     let isMended = Lock(false)
 
     init(_ simulation: Simulation) {
@@ -19,7 +19,7 @@ final class World: Sendable {
     /// How long the next load takes.
     private func nextLatency(_ number: Int) -> Duration {
         if isMended.withLock({ $0 }) { return .zero }
-        // In time, late, and so late that no caller waits any longer: 30 seconds are the limit.
+        // In time, late, and so late that no caller is waiting: the limit is 30 seconds.
         return simulation.choose(
             "latency of load \(number)", among: [.zero, .seconds(1), .seconds(29), .seconds(40), .seconds(500)])
             ?? .zero
@@ -46,7 +46,7 @@ final class World: Sendable {
         return number
     }
 
-    /// Ends it, sooner or later.
+    /// Ends the load after a time.
     func load(_ number: Int) async throws -> AccessToken {
         let latency = nextLatency(number)
         let result = nextResult(number)

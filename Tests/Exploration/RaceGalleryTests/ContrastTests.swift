@@ -4,7 +4,7 @@ import RaceGallery
 import TestBudgets
 import Testing
 
-/// The articles' question, counted: callers ask at once, and every schedule is tried.
+/// The articles' question, counted: callers ask at the same time, and every schedule is tried.
 @Suite struct `The contrast` {
     struct Row: Sendable {
         let design: Design
@@ -31,7 +31,7 @@ import Testing
         Row(.tokenService, callers: 4, delays: 3, 553, failing: 0),
     ]
 
-    /// Some seconds each in a debug build.
+    /// Each takes some seconds in a debug build.
     static let slowRows = [
         Row(.unpredictable, callers: 2, 924, failing: 910),
         Row(.enqueueing, callers: 3, delays: 3, 1_137, failing: 695),
@@ -42,7 +42,7 @@ import Testing
         Row(.reentrant, callers: 4, delays: 3, 3_324, failing: 3_324),
     ]
 
-    /// Up to some minutes each in a debug build.
+    /// Each takes up to a few minutes in a debug build.
     static let longRows = [
         Row(.callbackShim, callers: 2, 10_680, failing: 0),
         Row(.enqueueing, callers: 2, 263_598, failing: 258_978), Row(.tokenService, callers: 2, 84_768, failing: 0),
@@ -69,7 +69,7 @@ import Testing
         #expect(summary.schedules == row.schedules)
         #expect(summary.failures == row.failures)
         #else
-        // The optimizer may remove suspensions, and schedules with them.
+        // The optimizer may remove suspensions, and thus schedules.
         #expect((summary.failures > 0) == (row.failures > 0))
         #endif
     }
@@ -102,7 +102,7 @@ import Testing
         #expect(failing == trials.map(\.name))
     }
 
-    /// Between a load's beginning and its end.
+    /// These happen between a load's beginning and its end.
     @Test(arguments: [(Design.threadSafe, true), (.reentrant, true), (.callbackShim, false), (.tokenService, false)])
     func `a sign-out during one caller's load is undone by the broken designs only`(_ design: Design, isUndone: Bool) async throws
     {

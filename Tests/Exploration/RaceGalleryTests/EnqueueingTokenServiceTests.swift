@@ -3,10 +3,10 @@ import AccessTokensTesting
 import RaceGallery
 import Testing
 
-/// The second stage, used as it must be: one call after the other.
+/// The second stage, used correctly: one call after another.
 ///
-/// That two threads tear its array is not shown: it is undefined. The compiler keeps the class, which is not `Sendable`,
-/// on one thread.
+/// The tests don't show two threads corrupting its array, since that is undefined behaviour. The compiler keeps the class, which
+/// is not `Sendable`, on one thread.
 @Suite struct `Stage 2, enqueueing` {
     let clock = ManualClock()
     let loader = ScriptedLoader()

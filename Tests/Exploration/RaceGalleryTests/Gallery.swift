@@ -6,7 +6,7 @@ import RaceGallery
 /// One caller's answer.
 typealias Answer = Result<AccessToken, any Error>
 
-/// The texts by which tests tell answers apart.
+/// The texts by which tests distinguish answers.
 extension Log<Answer> {
     var tokens: [String] {
         entries.map { answer in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.unaided) struct `The museum's page` {
     #if DEBUG
-    /// Every day six exhibits are run again; CI compares all each night.
+    /// Everyday runs check six exhibits; CI checks all of them each night.
     @Test func `Docs/Museum.md has the table that the exhibits give now; if not, the page itself says how to renew it`()
         async throws
     {

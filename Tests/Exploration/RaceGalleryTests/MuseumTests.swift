@@ -21,7 +21,7 @@ import TokenServiceConcurrency
         10: "one refused token costs one load, however late its refusals come",
         11: "no refresh token is used twice: the server ends the session",
         12: "a refused token that comes again is an error, not a reason to ask again",
-        13: "a forced refresh brings what was not there before it",
+        13: "a forced refresh returns a token with the new scope",
         14: "no caller waits for more than a minute, though the server is silent",
         15: "no caller waits for more than a minute, though the server is silent",
         16: "a caller is answered once",
@@ -51,7 +51,7 @@ import TokenServiceConcurrency
     /// The exhibits whose broken service stops altogether, instead of breaking a promise.
     static let deadlocks: Set = [20, 27, 28]
 
-    /// The exhibits whose promise is about time: when time moves at any step, the load's limit may pass at any step.
+    /// The exhibits whose promise is about time: if time can move at any step, the load's limit may pass at any step.
     static let timed: Set = [5, 14, 15, 17, 19, 20, 21, 22, 24, 25, 29, 30, 31, 32, 34, 35]
 
     #if DEBUG
@@ -85,15 +85,15 @@ import TokenServiceConcurrency
             #expect(problem.code == (Self.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
             #expect(problem.description.contains(promise))
         }
-        // As a plain Boolean: of operands the test library would describe every step.
+        // A plain Boolean: otherwise the testing library would describe every step of both operands.
         let isSame = first.trace == again.trace
         #expect(isSame)
     }
 
     #if os(Linux) && DEBUG
-    /// The function and the line to be repaired.
+    /// The function and the line to be fixed.
     static let awaits: [Int: String] = [
-        1: "ReentrantTokenService.retrieveToken() at Stages/ReentrantTokenService.swift:32",
+        1: "ReentrantTokenService.retrieveToken() at Stages/ReentrantTokenService.swift:33",
         7: "UnfencedSessionService.load() at Museum/Exhibit07+UndoneSignOut.swift:23",
         17: "EarlyWakingService.finish(_:) at Museum/Exhibit17+EarlyWakeUp.swift:48",
         24: "StaleRefreshService.load() at Museum/Exhibit24+StaleRefresh.swift:31",
@@ -120,7 +120,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// As on a machine so loaded that any timer may come before work that was ready long ago.
+    /// As on a machine so loaded that any timer may fire before work that has been ready for long.
     @Test(arguments: Exhibit.all.filter { !timed.contains($0.number) })
     func `TokenService keeps an exhibit's promise also when time moves at any step`(_ exhibit: Exhibit) async throws {
         for strategy in Self.strategies {

@@ -1,6 +1,6 @@
 import TokenServiceConcurrency
 
-/// A server whose answers the test gives, in any order.
+/// A server whose answers the test provides, in any order.
 final class ScriptedServer: Sendable {
     private let questions = Lock<[CheckedContinuation<String, Never>]>([])
 
@@ -8,7 +8,7 @@ final class ScriptedServer: Sendable {
         await withCheckedContinuation { question in questions.withLock { $0.append(question) } }
     }
 
-    /// Answers one of the questions, counted from the first that is open.
+    /// Answers one of the requests, counted from the first unanswered one.
     func answer(_ index: Int = 0, with text: String) {
         questions.withLock { $0.remove(at: index) }.resume(returning: text)
     }

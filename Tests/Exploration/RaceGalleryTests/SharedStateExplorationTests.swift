@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Shared state under the explorer` {
     static let drivings = [Driving.preferred, .everything]
 
-    /// A server whose answers take a second, and say for what they are.
+    /// A server whose answers take a second, and name their request.
     private static func fetch(_ simulation: Simulation) -> @Sendable @concurrent (String) async throws -> String {
         { path in
             simulation.log("the server is asked for \(path)")

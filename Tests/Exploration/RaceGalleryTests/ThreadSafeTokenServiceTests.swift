@@ -60,7 +60,7 @@ import Testing
         let service = ThreadSafeTokenService(loader: server.loader, queue: stage.queue, clock: stage.clock)
         for _ in 1...2 {
             service.retrieveToken { [stage] in stage.answers.append($0) }
-            // The loader answers on the queue; its answer comes behind this wait, and so does the second one's handler.
+            // The loader answers on the queue; its answer is enqueued behind this wait, and so is the second call's handler.
             stage.queue.sync {}
             stage.queue.sync {}
             server.revokeAll()

@@ -5,7 +5,7 @@ import RaceGallery
 import TestBudgets
 import Testing
 
-/// The articles' designs once more, as a program has them: each takes nothing from the simulation.
+/// The articles' designs again, unmodified: they take no parameters from the simulation.
 @Suite struct `The contrast, untouched` {
     /// A design, the trials in which it fails, and those in which it fails only with a seam, with the reason.
     struct Row: Sendable {

@@ -6,11 +6,11 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// The museum's services once more, as a program has them: each takes nothing from the simulation.
+/// The museum's services again, unmodified: they take no parameters from the simulation.
 @Suite struct `The museum, untouched` {
     static let exhibits = Exhibit.all.filter { Untouched($0).driving != nil }
 
-    /// A third of them, drawn at random, or in a thorough run all.
+    /// A third of them, drawn at random; all of them in a thorough run.
     static let drawn = isThorough ? exhibits : Array(exhibits.shuffled().prefix(11))
 
     @Test(arguments: drawn)
@@ -35,7 +35,7 @@ import TokenServiceConcurrency
         #if DEBUG
         #expect(first.number <= 16, "as the guide says")
         #endif
-        // As a plain Boolean: of operands the test library would describe every step.
+        // A plain Boolean: otherwise the testing library would describe every step of both operands.
         let isSame = first.trace == again.trace
         #expect(isSame)
     }

@@ -1,13 +1,13 @@
 package import Foundation
 import TokenServiceConcurrency
 
-/// A program that runs beside the tests.
+/// A program that runs in parallel with the tests.
 ///
 /// Foundation's `Process` reads past the end of a list of open files when it starts one
 /// ([swift-corelibs-foundation#5472](https://github.com/swiftlang/swift-corelibs-foundation/pull/5472)): with Swift 6.3.1, beside hundreds
 /// of other tests, the process that runs them crashed there.
 package final class ChildProcess: Sendable {
-    /// The streams that are connected to the tests; the rest is inherited.
+    /// The streams that are connected to the tests; the other ones are inherited.
     package struct Stream: Sendable {
         fileprivate let number: Int32
 
@@ -20,7 +20,7 @@ package final class ChildProcess: Sendable {
     private let status = Lock<Int32?>(nil)
     private let exit = DispatchGroup()
 
-    /// One begins at a time: no other program inherits its pipes.
+    /// One program starts at a time, so that no other inherits its pipes.
     private static let beginning = Lock<Void>(())
 
     /// Starts a program.
@@ -29,7 +29,7 @@ package final class ChildProcess: Sendable {
         awaitEnd()
     }
 
-    /// What it reads, writes or complains.
+    /// The test's end of a stream of the program.
     package subscript(_ stream: Stream) -> FileHandle { ends[stream.number] ?? .nullDevice }
 
     private static func start(_ program: URL, _ arguments: [String], _ streams: [Int32]) throws -> (pid_t, [Int32: FileHandle]) {
@@ -52,7 +52,7 @@ package final class ChildProcess: Sendable {
             ours[number] = our
             theirs.append(their)
         }
-        // So that a reader notices the program's end.
+        // Closed so that a reader notices the program's end.
         defer { for end in theirs { try? end.close() } }
         let words = unsafe ([program.path] + arguments).map { unsafe strdup($0) }
         defer { unsafe words.forEach { unsafe free($0) } }
@@ -62,12 +62,12 @@ package final class ChildProcess: Sendable {
         return (pid, ours)
     }
 
-    /// Takes note of its end at once: until then, the test library's own wait for processes would spin.
+    /// Collects the program's exit at once: until then, the testing library's own wait for processes would spin.
     private func awaitEnd() {
         exit.enter()
         Thread.detachNewThread { [self] in
             var text: Int32 = 0
-            // The number is another process's once its end is noted.
+            // The process number may be reused once its exit has been collected.
             while waitid(P_PID, id_t(processIdentifier), nil, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             status.withLock { status in
                 unsafe waitpid(processIdentifier, &text, 0)
@@ -78,7 +78,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Kills it, if it runs, and waits for its end.
+    /// Kills the program if it is running, and waits for its end.
     package func end() {
         status.withLock { if $0 == nil { _ = kill(processIdentifier, SIGKILL) } }
         waitUntilExit()
@@ -86,7 +86,7 @@ package final class ChildProcess: Sendable {
 
     /// Blocks the thread until the program has ended.
     ///
-    /// - Returns: What it ended with; from 128: 128 and the signal that ended it.
+    /// - Returns: Its exit status; 128 plus the signal's number if a signal ended it.
     @discardableResult
     package func waitUntilExit() -> Int32 {
         exit.wait()

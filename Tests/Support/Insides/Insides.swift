@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 // The package's internals that the tests of documents need. The tests themselves see only what a reader's program sees.
 
 extension RefreshPolicy {
-    /// When a refresh ahead starts, counted from the load's start: as early, and as late, as jitter allows.
+    /// When a refresh ahead starts, counted from the load's start: the earliest and the latest time that jitter allows.
     public func refreshStarts(lifetime: Duration) -> (first: Duration, last: Duration)? {
         guard
             let first = refreshStart(forLifetime: lifetime, refreshIn: nil, jitter: 0),
@@ -19,7 +19,7 @@ extension RefreshPolicy {
         return (first, last)
     }
 
-    /// The time before expiry in which a token is no longer handed out.
+    /// The time before its expiry during which a token is no longer handed out.
     public func leeway(lifetime: Duration) -> Duration { leeway(forLifetime: lifetime) }
     /// When a token is no longer handed out, counted from the load's start.
     public func hardExpiry(lifetime: Duration) -> Duration { hardExpiry(forLifetime: lifetime) }
@@ -28,9 +28,9 @@ extension RefreshPolicy {
     /// The longest time before hard expiry at which a refresh ahead starts.
     public var longestRefreshWindow: Duration { maximumRefreshWindow }
 
-    /// The pause after so many failed loads for which callers waited.
+    /// The pause after a number of failed loads for which callers waited.
     public static func pause(failures: Int, jitter: Double = 0) -> Duration { pause(afterFailures: failures, jitter: jitter) }
-    /// The pause after so many failed refreshes ahead.
+    /// The pause after a number of failed refreshes ahead.
     public static func refreshPause(failures: Int, jitter: Double = 0) -> Duration {
         refreshPause(afterFailures: failures, jitter: jitter)
     }
@@ -61,7 +61,7 @@ extension AccessTokenService {
 }
 
 extension ExplorationSummary {
-    /// Whether nothing was left out but the orders of calls to default actors, which only `InterleavingsEverything` sees.
+    /// Whether only orders of calls to default actors were left out, which need `InterleavingsEverything`.
     public var omitsDefaultActorsOnly: Bool { coverage.gaps == [.defaultActor] }
 }
 

@@ -1,4 +1,4 @@
-/// A clock that runs at a hundredth of the real speed, for services beside hundreds of other tests.
+/// A clock that runs at a hundredth of the real speed, for services that run in parallel with hundreds of other tests.
 ///
 /// Those share a pool of a few threads, which may keep a service from a store or a loader for longer than its limits: 5 s become
 /// 500 s. A pause becomes a hundred times as long, too, but still ends.

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Whether the tests do all they can, rather than what fits into a minute of a debug build.
+/// Whether the tests do all that they can, or only as much as fits into a minute in a debug build.
 ///
 /// They do in release builds, which CI tests each night, unless `EVERYDAY` is set, and in debug builds with `THOROUGH=1`.
 public let isThorough: Bool = {

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program as its author would begin it: the plainest settings, and every product of the package. `.ci/consumer` builds and runs it.
+// A program as its author would start it, with default settings and every product of the package. `.ci/consumer` builds and runs
+// it.
 let package = Package(
     name: "Consumer",
     platforms: [.macOS(.v15)],

@@ -4,7 +4,7 @@ import AccessTokensEtcd
 import Foundation
 import Testing
 
-/// The etcd that `start-etcd` started, with its nodes to be killed and stopped.
+/// The etcd that `start-etcd` started, whose nodes tests can kill and stop.
 struct Cluster: Sendable {
     let endpoints: [URL]
     let user: (name: String, password: String)?
@@ -16,7 +16,7 @@ struct Cluster: Sendable {
     static let isThere = inEnvironment != nil
     static let hasAuthentication = inEnvironment?.user != nil
     static let hasThreeNodes = inEnvironment?.endpoints.count == 3
-    /// Whether each node has a network of its own.
+    /// Whether each node has its own network.
     static let hasHosts = ProcessInfo.processInfo.environment["ETCD_HOSTS"] != nil
 
     private init?(_ environment: [String: String]) {
@@ -29,7 +29,7 @@ struct Cluster: Sendable {
         user = environment["ETCD_USER"].map { (name: $0, password: environment["ETCD_PASSWORD"] ?? "") }
     }
 
-    /// Returns stores of one key, each beginning with another node.
+    /// Returns stores of one key, each of which uses another node first.
     func stores(_ count: Int, key: String = "/tokens/\(UUID())", timeLimit: Duration = .seconds(3)) throws -> [EtcdTokenStore] {
         try (0..<count).map { number in
             let first = number % endpoints.count
@@ -49,7 +49,7 @@ struct Cluster: Sendable {
         return try #require(try JSONSerialization.jsonObject(with: answer.body) as? [String: Any])
     }
 
-    /// The node that leads, as it says itself; one node may not be asked.
+    /// Returns the leader, as the nodes report it, without asking the silent node.
     func leader(except silent: Int? = nil) async throws -> Int {
         for node in endpoints.indices where node != silent {
             let status = try await ask("v3/maintenance/status", "{}", at: node)
@@ -71,11 +71,11 @@ struct Cluster: Sendable {
         try #require(kill(process, signal) == 0)
     }
 
-    /// Does something to some nodes, and starts all of them again on the data that they have, however that ends.
+    /// Runs `body`, which may stop nodes, and then restarts all nodes with their data, even after an error.
     func restoring(_ body: () async throws -> Void) async throws {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        // In a task of its own: a test that ran out of time is cancelled, but the next one still needs the nodes.
+        // In its own task: a test that ran out of time is cancelled, but the next one still needs the nodes.
         try await Task {
             for node in endpoints.indices {
                 if Self.hasHosts { try await script("rejoin", node) }
@@ -104,7 +104,7 @@ struct Cluster: Sendable {
     }
 }
 
-/// Repeats what fails while a leader is elected, up to 20 s.
+/// Repeats an operation that fails while a leader is being elected, for up to 20 s.
 func eventually<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
     let start = ContinuousClock.now
     while true {

@@ -15,7 +15,7 @@ struct EtcdClusterTests {
         cluster = try #require(Cluster.inEnvironment)
     }
 
-    // The trial loads at its end, and checks that the history is one of a register: what was acknowledged is there.
+    // At its end the trial loads, and checks that the history is one of a register, so that no acknowledged swap is lost.
     @Test(.timeLimit(.minutes(1)), arguments: [SIGKILL, SIGSTOP])
     func `when the leader is killed or stopped, callers go on and nothing acknowledged is lost`(signal: Int32) async throws {
         let trial = try await SharedStoreTrial(cluster.stores(6, timeLimit: .seconds(1)))
@@ -28,7 +28,7 @@ struct EtcdClusterTests {
                     try await progress(of: trial)
                     let leader = try await cluster.leader()
                     try cluster.signal(leader, signal)
-                    // The nodes that are left elect another. Which operations fail until then is up to chance: maybe none.
+                    // The remaining nodes elect another leader. Until then any operations may fail, or none.
                     _ = try await eventually { try await cluster.leader(except: leader) }
                     try await progress(of: trial, swaps: 40)
                     return nil
@@ -63,18 +63,18 @@ struct EtcdClusterTests {
             try cluster.signal(1, SIGKILL)
             try cluster.signal(2, SIGKILL)
             let start = ContinuousClock.now
-            // Both at once; the one node that is left can answer neither.
+            // Both at once; the one remaining node can answer neither.
             let load = Task { try await stores[0].load() }
             let swap = Task { try await stores[0].swap(Data("y".utf8), ifAt: revision) }
             let loadError = await #expect(throws: EtcdError.self) { try await load.value }
             let swapError = await #expect(throws: EtcdError.self) { try await swap.value }
             let time = ContinuousClock.now - start
             #expect(time < .seconds(5), "\(time)")
-            // A load has tried the others after that, which are not there.
+            // After the time-out, the load has tried the other nodes, which aren't running.
             #expect(loadError.map { [.timedOut, .unavailable, .unreachable].contains($0.code) } == true)
             #expect(swapError.map { [.timedOut, .unavailable].contains($0.code) && $0.isOutcomeUnknown } == true)
         }
-        // The swap may have waited in the node's log: it was done or not, and either way whole.
+        // The swap may have waited in the node's log: it was either performed completely or not at all.
         let record = try #require(try await eventually { try await stores[1].load() })
         #expect([Data("x".utf8), Data("y".utf8)].contains(record.bytes))
     }
@@ -87,7 +87,7 @@ final class Flag: Sendable {
     func set() { value.store(true, ordering: .releasing) }
 }
 
-/// Waits until a trial has done so many swaps from now on.
+/// Waits until a trial has performed this many more swaps.
 func progress(of trial: SharedStoreTrial, swaps: Int = 20) async throws {
     let goal = trial.report.swaps + swaps
     while trial.report.swaps < goal { try await Task.sleep(for: .milliseconds(5)) }

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// Three real nodes, each with a network of its own, whose connections break.
+/// Three real nodes, each with its own network, whose connections break.
 @Suite(
     .enabled(if: Cluster.hasHosts, "start the nodes with .ci/start-etcd start DIR 3 hosts, as root"),
     .serialized)
@@ -17,7 +17,7 @@ struct EtcdPartitionTests {
         cluster = try #require(Cluster.inEnvironment)
     }
 
-    // Its clients still reach the old leader, which takes itself for the leader until its lease has run out.
+    // Its clients still reach the old leader, which considers itself the leader until its lease expires.
     @Test(.timeLimit(.minutes(1)))
     func `a leader that is parted from the other nodes answers nobody from what it still has`() async throws {
         let leader = try await cluster.leader(), others = [0, 1, 2].filter { $0 != leader }
@@ -35,7 +35,7 @@ struct EtcdPartitionTests {
             let new = try await eventually { () -> SharedRecord.Revision in
                 switch try await stores[others[0]].swap(Data("new".utf8), ifAt: revision) {
                 case .done(let revision): revision
-                // An earlier try's answer was lost.
+                // The answer of an earlier attempt was lost.
                 case .conflict(let record): try #require(record).revision
                 }
             }
@@ -47,7 +47,7 @@ struct EtcdPartitionTests {
         }
     }
 
-    /// Every fault at random, one after the other, while callers at all nodes load and swap.
+    /// Every fault in random order, one after another, while callers at all nodes load and swap.
     ///
     /// `ETCD_FAULTS` says how many, 5 unless it is set; `ETCD_FAULT_SEED` repeats their order.
     @Test func `in a storm of killed, stopped and parted nodes the record stays one record`() async throws {
@@ -59,11 +59,11 @@ struct EtcdPartitionTests {
             for _ in 0..<count {
                 let fault = Fault(of: 3, random: &random)
                 let report = try await withThrowingTaskGroup(of: SharedStoreReport?.self) { [cluster] group in
-                    // A record for each fault: what the last one left without an answer may be written later.
+                    // A record for each fault: a swap that the last fault left without an answer may take effect later.
                     let trial = try await eventually { try await SharedStoreTrial(cluster.stores(6, timeLimit: .seconds(1))) }
                     let isOver = Flag()
                     group.addTask {
-                        // Its first load may still meet an election.
+                        // Its first load may still happen during an election.
                         let outcome = try await eventually { () -> Result<SharedStoreReport, SharedStoreViolation> in
                             do {
                                 return .success(try await trial.run(callers: 6) { _ in !isOver.isSet })
@@ -91,7 +91,7 @@ struct EtcdPartitionTests {
     }
 }
 
-/// What happens to some nodes for a while.
+/// A temporary fault of some nodes.
 private struct Fault: Sendable {
     enum Kind: CaseIterable { case killed, stopped, parted }
 
@@ -99,7 +99,7 @@ private struct Fault: Sendable {
     let nodes: [Int]
     let duration: Duration
 
-    /// One to all of the nodes; too short a time for an election, or long enough for one.
+    /// Affects one to all of the nodes, for too short or long enough a time for an election.
     init(of count: Int, random: inout SplitMix64) {
         kind = Kind.allCases.randomElement(using: &random) ?? .killed
         nodes = Array(Array(0..<count).shuffled(using: &random).prefix(Int.random(in: 1...count, using: &random)))

@@ -40,7 +40,7 @@ struct EtcdTests {
     func `services on three hosts that share a rotating refresh token never spend one twice`() async throws {
         let clock = ManualClock(), rounds = 10
         let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
-        // A record carries the wall time of its load: the two clocks go together.
+        // A record contains the wall time of its load, so the two clocks advance together.
         let environment = TokenService.Environment(
             clock: clock, wallClock: { Date(timeIntervalSinceReferenceDate: clock.now.offset / .seconds(1)) })
         let services = try cluster.stores(3).map {
@@ -99,7 +99,7 @@ struct EtcdAuthenticationTests {
     @Test func `a store goes on after its tokens became invalid`() async throws {
         let store = try store(user: cluster.user)
         guard case .done(let revision) = try await store.swap(Data("a".utf8), ifAt: nil) else { throw Cluster.NoLeader() }
-        // A restarted node has forgotten the tokens that it gave out.
+        // A restarted node has forgotten the tokens that it issued.
         try await cluster.restoring {}
         guard case .done(let next) = try await store.swap(Data("b".utf8), ifAt: revision) else { throw Cluster.NoLeader() }
         #expect(try await store.load() == SharedRecord(Data("b".utf8), revision: next))

@@ -38,7 +38,7 @@ enum Fuzz {
         abort()
     }
 
-    /// A token that can be used, or an error that can be printed; no new refresh token is lost.
+    /// Checks that there is a usable token or a printable error, and that no new refresh token is lost.
     static func response(_ body: Data, status: Int) {
         let text = String(decoding: body, as: UTF8.self)
         let response = TransportResponse(status: status, headers: ["Content-Type": text, "Retry-After": text], body: body)
@@ -69,18 +69,18 @@ enum Fuzz {
         }
     }
 
-    /// The refresh token of a body that a decoder takes, unless it is the one that was sent.
+    /// Returns the refresh token in a body that a decoder accepts, unless it is the one that was sent.
     static func newRefreshToken(in body: Data) -> String? {
         struct Members: Decodable { let refresh_token: String? }
         let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? ""
         return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
     }
 
-    /// The scanner accepts all that a decoder accepts, and reads the same strings.
+    /// Checks that the scanner accepts everything that a decoder accepts, and reads the same strings.
     static func members(of body: Data, _ members: AnswerMembers) {
         struct Anything: Decodable {
             let text: String?
-            /// Everything, for Foundation looks at a number only when it is decoded.
+            /// Decodes everything, since Foundation checks a number only when it is decoded.
             init(from decoder: any Decoder) throws {
                 let value = try decoder.singleValueContainer()
                 text = try? value.decode(String.self)
@@ -93,10 +93,10 @@ enum Fuzz {
         require(!"\(members)".contains(secret), "a member is shown")
         guard body.count <= 1 << 20, String(validating: body, as: UTF8.self) != nil, !body.contains(0),
             let decoded = try? JSONDecoder().decode([String: Anything].self, from: body),
-            // The decoder doesn't look at a value whose name comes again.
+            // The decoder doesn't check a value whose name is repeated.
             (try? JSONSerialization.jsonObject(with: body)) != nil
         else { return }
-        // Foundation goes deeper.
+        // Foundation allows deeper nesting.
         guard body.count(where: { "[{".utf8.contains($0) }) < 200 else { return }
         require(members.problem?.hasSuffix("is repeated") ?? true, "valid JSON is refused: \(members.problem ?? "")")
         for (name, member) in decoded {
@@ -123,7 +123,7 @@ enum Fuzz {
         return try SignInRequest(client, authorizationURL: url)
     }
 
-    /// A grant of this sign-in, or an error that can be printed; the text `STATE` stands for the sign-in's own.
+    /// Checks that there is a grant of this sign-in or a printable error; the text `STATE` is replaced by the sign-in's state.
     static func callback(_ query: String) {
         guard let signIn = try? signIn.get(), let state = value("state", in: signIn.url) else {
             return require(false, "no sign-in")
@@ -140,7 +140,7 @@ enum Fuzz {
         }
     }
 
-    /// A parameter as Foundation reads it, with pluses for spaces.
+    /// Returns a parameter as Foundation reads it, with each plus read as a space.
     static func value(_ name: String, in url: URL) -> String? {
         let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems
         return items?.last { $0.name == name && $0.value?.isEmpty == false }?.value
@@ -163,7 +163,7 @@ enum Fuzz {
         }
     }
 
-    /// Endpoints that a form may go to, or errors that can be printed.
+    /// Checks that there are valid endpoints or printable errors.
     static func metadata(_ body: Data) {
         let server = AuthorizationServer(issuer: "https://as.example", members: AnswerMembers(body))
         for name in ["token_endpoint", "authorization_endpoint", "revocation_endpoint"] {
@@ -183,7 +183,7 @@ enum Fuzz {
         }
     }
 
-    /// A key that is the same when it is written and read again, without a private part; or an error that quotes nothing.
+    /// Checks that there is a key without a private part that survives being written and read, or an error that quotes nothing.
     static func key(_ text: Data) {
         do throws(DPoPError) {
             let key = try PublicJWK(json: text)
@@ -198,7 +198,7 @@ enum Fuzz {
         try DPoPKey(.p256(Data(repeating: 1, count: 64)), algorithm: "ES256") { _ in Data(repeating: 7, count: 64) }
     }
 
-    /// A nonce that a claim can carry as it is, or an error that doesn't quote it.
+    /// Checks that there is a nonce that fits into a claim unchanged, or an error that doesn't quote it.
     static func nonce(_ text: String) {
         guard let key = try? dpop.get(), let url = URL(string: "https://as.example/") else { return require(false, "no key") }
         do {
@@ -207,7 +207,7 @@ enum Fuzz {
             require(nonce.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != 0x22 && $0 != 0x5C }, "a nonce that needs escapes")
         } catch {
             require((error as? DPoPError)?.code == .invalidNonce, "another error")
-            // The same text for every nonce of this kind: the fuzzer finds parts of it, which would look like a quotation.
+            // The error's fixed text is ignored: the fuzzer generates parts of it, which would look like a quotation.
             let usual = Result { try key.nonce(in: ["dpop-nonce": " "], from: url) }
             guard text.utf8.count <= 1024, case .failure(let other) = usual else { return }
             require("\(error)" == "\(other)", "a nonce is shown")
@@ -219,7 +219,7 @@ enum Fuzz {
         require(wait.map { .zero < $0 && $0 <= .longest } ?? true, "a wait out of bounds")
     }
 
-    /// Challenges that were read can be written, and read the same again, also twice in one header.
+    /// Checks that challenges that were read can be written and read again unchanged, even twice in one header.
     static func challenges(_ header: String) {
         let challenges = AuthenticationChallenge.challenges(in: header)
         let written = challenges.map(written(_:)).joined(separator: ", ")
@@ -231,7 +231,7 @@ enum Fuzz {
 
     static func written(_ challenge: AuthenticationChallenge) -> String {
         let parameters = challenge.parameters.map { name, value in
-            // By scalars, not characters: a combining mark may follow what is to be escaped.
+            // By scalars, not characters: a combining mark may follow a character that must be escaped.
             let escaped = value.unicodeScalars.map { "\\\"".unicodeScalars.contains($0) ? "\\\($0)" : "\($0)" }
             return "\(name)=\"\(escaped.joined())\""
         }

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program that brings its own HTTP client, without the trait `URLSession`. `.ci/consumer` builds it and looks at what it links.
+// A program that brings its own HTTP client, without the trait `URLSession`. `.ci/consumer` builds it and checks what it links.
 let package = Package(
     name: "MinimalServer",
     platforms: [.macOS(.v15)],

@@ -4,7 +4,7 @@ import AccessTokensOAuth
 import Foundation
 import Testing
 
-/// Many accounts, each with a one-time refresh token of its own, through a bound that keeps a fifth of their services.
+/// Many accounts, each with its own one-time refresh token, with a limit that keeps only a fifth of their services.
 ///
 /// Tokens really expire here: the test waits twice for their lifetime.
 extension RealServerTests {
@@ -42,7 +42,7 @@ extension RealServerTests {
         #expect(try await server.refreshesIssued() - before == others.count)
     }
 
-    /// All accounts sign in; each one's callers get its token, and the server knows it as that account's.
+    /// All accounts sign in; each account's callers get its token, which the server attributes to that account.
     private func signIn(to services: TokenServices<String>) async throws -> [String: AccessToken] {
         try await inLanes(server.accounts) { account in
             let token = try await server.signIn(account)
@@ -53,8 +53,8 @@ extension RealServerTests {
         }
     }
 
-    /// Does something for each of many, five at a time: with more requests at once Glewlwyd answers one now and then with an empty
-    /// status 200, which costs that account its session.
+    /// Calls `body` for each element, five at a time: with more requests at once, Glewlwyd occasionally sends an empty answer
+    /// with status 200, which loses that account's session.
     private func inLanes<Element: Sendable>(
         _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> (String, AccessToken)
     ) async throws -> [String: AccessToken] {
@@ -70,10 +70,10 @@ extension RealServerTests {
         }
     }
 
-    /// Waits until all tokens have expired; then all accounts ask, twice each at once.
+    /// Waits until all tokens have expired; then each account asks twice at the same time.
     ///
-    /// - Returns: How many tokens the server had issued for refresh tokens before that, and the accounts' new ones, each of which
-    ///   the server knows as that account's.
+    /// - Returns: How many tokens the server had issued for refresh tokens before that, and the accounts' new tokens, each of
+    ///   which the server attributes to its account.
     private func askAfterExpiry(
         _ services: TokenServices<String>, for names: [String]
     ) async throws -> (issuedBefore: Int, tokens: [String: AccessToken]) {

@@ -6,7 +6,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// A thousand screens, each with a loader of its own, that ask the server for something that only a valid token gets.
+/// A thousand screens, each with a loader of its own, that request a resource that requires a valid token.
 struct Audience: Sendable {
     typealias Answer = Result<Response, any Error>
 
@@ -38,12 +38,12 @@ struct Audience: Sendable {
         }
     }
 
-    /// All callers' requests, started and not awaited; they end with the loader.
+    /// Starts all callers' requests without awaiting them; they end with the loader.
     func begin(with loader: DataLoader) -> [StatefulRequest] { (0..<Self.size).map { _ in loader.start(request) } }
 
     func makeLoader() -> DataLoader { factory.makeLoader() }
 
-    /// Ends the service's session and returns what happened until then; to be called once, last.
+    /// Ends the service's session and returns what happened until then; call it once, last.
     func finish() async throws -> (flights: Flights, invalidations: Int) {
         _ = await service.reset()
         var flights = Flights()
@@ -58,6 +58,6 @@ struct Audience: Sendable {
 }
 
 extension [Audience.Answer] {
-    /// The answers that are none.
+    /// The failed answers.
     var failures: [any Error] { compactMap { if case .failure(let error) = $0 { error } else { nil } } }
 }

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensDispatch
 import Foundation
 
-/// A thousand async and a thousand callback callers of one service, and what the service says it did for them.
+/// A thousand async and a thousand callback callers of one service, and the service's events about them.
 struct Crowd: Sendable {
     typealias Answer = Result<AccessToken, any Error>
 
@@ -24,7 +24,7 @@ struct Crowd: Sendable {
 
     /// Lets each caller ask for a token in two ways; returns all answers, those of callbacks last.
     ///
-    /// - Parameter prepare: What a caller, known by its number, does before it asks.
+    /// - Parameter prepare: Called before each caller asks, with the caller's number.
     func ask(after prepare: @escaping @Sendable (Int) async throws -> Void = { _ in }) async throws -> [Answer] {
         let (callbacks, called) = AsyncStream.makeStream(of: Answer.self)
         var answers = try await withThrowingTaskGroup(of: Answer.self) { [service, shim] group in
@@ -44,10 +44,9 @@ struct Crowd: Sendable {
         return answers
     }
 
-    /// Ends the service's session and returns everything that happened until then; to be called once, last.
+    /// Ends the service's session and returns everything that happened until then; call it once, last.
     ///
-    /// The reset is the mark in the stream up to which to read. Nothing may be loading any longer: what the reset cuts off
-    /// does not report.
+    /// The reset marks the end of the events to read. No load may be running: a load that the reset cuts off sends no event.
     func finish() async throws -> Flights {
         _ = await service.reset()
         var flights = Flights()
@@ -82,7 +81,7 @@ struct Flights: Equatable {
 }
 
 extension [Crowd.Answer] {
-    /// The tokens among the answers, each once.
+    /// The different tokens among the answers.
     var tokens: Set<AccessToken> { Set(compactMap { try? $0.get() }) }
 
     /// The errors among the answers.

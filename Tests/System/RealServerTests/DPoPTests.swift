@@ -9,7 +9,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// Tokens bound to a key, at a server that wants its own nonces and changes them every second request.
+/// Tokens bound to a key, at a server that requires its own nonces and changes them every second request.
 extension RealServerTests {
     /// The key whose private part `openssl` uses.
     private func key(wallClock: @escaping @Sendable () -> Date = { Date() }) async throws -> DPoPKey {
@@ -24,7 +24,7 @@ extension RealServerTests {
         ) { [server] in try await server.signature(of: $0) }
     }
 
-    /// A client that was found by what the server says about itself, with a key.
+    /// Returns a client with a key, created from the server's metadata.
     private func boundClient(_ key: DPoPKey, over transport: any TokenTransport = URLSessionTransport()) async throws
         -> OAuthClient
     {
@@ -51,7 +51,7 @@ extension RealServerTests {
             let token = try await tokens.retrieveToken()
             #expect(token.tokenType == "DPoP" && token.keyThumbprint == key.keyThumbprint)
         }
-        // The server's own verdict on a refresh token that comes twice is that the session ends.
+        // The server itself ends the session when a refresh token is presented twice.
         #expect(transport.answers.filter { $0 == 200 }.count == 7, "\(transport.answers)")
         #expect(transport.answers.filter { $0 != 200 }.count <= 7)
         #expect(transport.answers.contains(400), "it demands nonces")

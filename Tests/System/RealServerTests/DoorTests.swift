@@ -6,11 +6,11 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// The other uses of `OAuthClient` than secrets and refresh tokens: keys, browsers, other devices.
+/// Uses of `OAuthClient` other than secrets and refresh tokens: keys, browsers, other devices.
 extension RealServerTests {
     @Test func `a client proves itself by its key, with an assertion that is good once and for this server alone`() async throws {
         let assertion = JWTAssertion(algorithm: "RS256") { [server] in try await server.signature(of: $0) }
-        // This server wants the token endpoint for an audience, which is not its issuer.
+        // This server requires its token endpoint as the audience, not its issuer.
         let audience = server.tokenURL.absoluteString
         let assertions = Log<String>()
         let tokens = try TokenService(
@@ -95,7 +95,7 @@ extension RealServerTests {
         #expect(error.error == "invalid_target" && error.remedy == .clientRegistration, "\(error)")
     }
 
-    /// The client that proves itself by a key.
+    /// Returns the client that authenticates with a key.
     private func signer(_ assertion: @escaping @Sendable (String) async throws -> String) throws -> OAuthClient {
         try OAuthClient(
             id: "signer", authentication: .assertion { id, _ in try await assertion(id) }, tokenURL: server.tokenURL,
@@ -119,7 +119,7 @@ extension RealServerTests {
     }
 }
 
-/// A user who confirms a sign-in as soon as the server has told the device to wait.
+/// Simulates a user who confirms a sign-in as soon as the server has told the device to wait.
 private struct ConfirmingUser: TokenTransport {
     let server: RealServer
     let page = SingleResult<URL>()
@@ -137,7 +137,7 @@ extension RealServer {
     /// Another endpoint of the same server.
     func endpoint(_ name: String) -> URL { tokenURL.deletingLastPathComponent().appending(path: name) }
 
-    /// Opens a page as a user who signs in and allows the public client its scope; returns where the page leads.
+    /// Opens a page as a user who signs in and allows the public client its scope; returns the URL of the redirect.
     func browse(_ page: URL) async throws -> URL {
         try await withTemporaryFile { cookies in
             let api = "\(tokenURL.deletingLastPathComponent().deletingLastPathComponent().absoluteString)auth/"

@@ -4,16 +4,16 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// The usual transport, which keeps its first request, or the answer to it, until it is told to go on.
+/// The usual transport, which holds its first request, or the answer to it, until it is told to continue.
 ///
-/// Cancelling does not reach it there, as it does not reach an answer that is already on its way.
+/// While it is held, it ignores cancellation, like an answer that is already on its way.
 struct GatedTransport: TokenTransport {
     enum Part { case request, answer }
 
     let kept: Part
-    /// An element when it has come to that, and the end when it has been told to go on.
+    /// Yields an element when the request or answer is held, and ends when it may continue.
     let arrivals: AsyncStream<Void>
-    /// The answer, for the test to know what the service must not.
+    /// The answer, which the test may know but the service must not.
     let answer = SingleResult<TransportResponse>()
     private let arrival: AsyncStream<Void>.Continuation
     private let gate = SingleResult<Void>()

@@ -3,10 +3,10 @@ import AccessTokensOAuth
 import Testing
 
 extension RealServerTests {
-    /// Tokens really expire here, which nothing but waiting for it brings about: about 17 s with tokens that live 5 s.
+    /// Tokens really expire here, so the test has to wait: about 17 s with tokens that live for 5 s.
     ///
-    /// Each wait ends at a moment of the token's own life, counted from when its answer was there: no earlier than the
-    /// service's count, which begins with the load.
+    /// Each wait ends at a moment of the token's own life, counted from the arrival of its answer: no earlier than the service's
+    /// count, which begins with the load.
     @Test func `while tokens really expire at the server no caller fails, and the server issues one for each load`() async throws
     {
         let clock = ContinuousClock()
@@ -18,7 +18,7 @@ extension RealServerTests {
         let end = server.lifetime + .seconds(1)
         var tokens = try await newToken(for: crowd)
 
-        // One after the other, from the soft window's opening to the token's end: the first one starts the refresh.
+        // One call after another, from the start of the soft window to the token's end; the first one starts the refresh.
         let start = clock.now
         let passers = try await crowd.ask { [lifetime = server.lifetime] caller in
             let share = Double(caller) / Double(Crowd.size)
@@ -30,7 +30,7 @@ extension RealServerTests {
         for token in refreshed { #expect(try await server.isActive(token)) }
         tokens.formUnion(passers.tokens)
 
-        // All at once, after the end.
+        // All callers at once, after the token's end.
         for _ in 1...2 {
             try await clock.sleep(until: clock.now + end)
             for token in tokens { #expect(try await !server.isActive(token), "it has expired at the server too") }
@@ -44,7 +44,7 @@ extension RealServerTests {
         #expect(issued == flights.started)
     }
 
-    /// All ask at once when there is no token, and get the same new one, which the server takes for valid.
+    /// Lets all ask at once when there is no token; they must get the same new one, which the server considers valid.
     private func newToken(for crowd: Crowd) async throws -> Set<AccessToken> {
         let answers = try await crowd.ask()
         #expect(answers.count == 2 * Crowd.size && answers.errors.isEmpty)

@@ -8,7 +8,7 @@ import Testing
 extension RealServer {
     /// Signs a user in with a password (RFC 6749 §4.3), which no loader of ours does; the token has a one-time refresh token.
     ///
-    /// - Parameter user: Who signs in; ``user`` unless another is named.
+    /// - Parameter user: The user to sign in; ``user`` by default.
     func signIn(_ user: User? = nil) async throws -> AccessToken {
         let user = user ?? self.user
         struct Answer: Decodable {
@@ -23,7 +23,7 @@ extension RealServer {
         return AccessToken(answer.access_token, lifetime: lifetime, scope: scope, refreshToken: answer.refresh_token)
     }
 
-    /// The loader that goes on with what ``signIn()`` returned.
+    /// Returns the loader that continues with the token from ``signIn()``.
     func refreshLoader(over transport: any TokenTransport = URLSessionTransport()) throws -> RefreshTokenLoader {
         try RefreshTokenLoader(tokenURL: tokenURL, clientID: app.id, clientSecret: app.secret, transport: transport)
     }
@@ -34,7 +34,7 @@ extension RealServer {
             .revoke(token, at: revocationURL)
     }
 
-    /// Whether the server would still take the token's refresh token.
+    /// Whether the server would still accept the token's refresh token.
     func isGrantActive(of token: AccessToken) async throws -> Bool {
         try await isActive(try #require(token.refreshToken), for: app)
     }

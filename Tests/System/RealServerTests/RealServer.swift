@@ -4,7 +4,7 @@ import AccessTokensOAuth
 import Foundation
 import Testing
 
-/// The authorization server that `start-glewlwyd` started, with what it says itself about its tokens.
+/// The authorization server that `start-glewlwyd` started, with its own information about its tokens.
 struct RealServer: Sendable {
     /// A client of the server, with a secret.
     struct Client: Sendable {
@@ -21,10 +21,10 @@ struct RealServer: Sendable {
     let client: Client
     /// A client whose secret changes when it is encoded for a form.
     let oddClient: Client
-    /// A client that acts for users, with their passwords at first and then with one-time refresh tokens.
+    /// A client that acts for users, first with their passwords and then with one-time refresh tokens.
     let app: Client
     let user: User
-    /// More of those who sign in.
+    /// Further users.
     let accounts: [User]
     /// How long the server's access tokens live.
     let lifetime: Duration
@@ -67,7 +67,7 @@ struct RealServer: Sendable {
         self.revocationURL = revocationURL
     }
 
-    /// A loader for a client of this server, which needs a scope to be sent.
+    /// A loader for a client of this server, which requires a scope in the request.
     func loader(
         for client: Client, authentication: (String) -> ClientAuthentication = { .clientSecretBasic($0) },
         over transport: any TokenTransport = URLSessionTransport()
@@ -78,9 +78,9 @@ struct RealServer: Sendable {
             scope: scope)
     }
 
-    /// How many access tokens the server has ever issued, by its own books.
+    /// How many access tokens the server has ever issued, according to its database.
     ///
-    /// To whomever: this server enters no client's name for those that post their secret.
+    /// To any client: this server doesn't record the client if it posts its secret.
     func tokensIssued() async throws -> Int {
         try await count("")
     }
@@ -96,17 +96,17 @@ struct RealServer: Sendable {
         return try #require(Int(answer.trimmingCharacters(in: .whitespacesAndNewlines)))
     }
 
-    /// Whether the server takes the token for valid now (RFC 7662).
+    /// Whether the server currently considers the token valid (RFC 7662).
     func isActive(_ token: AccessToken) async throws -> Bool {
         try await isActive(token.value, for: client)
     }
 
-    /// Has the server revoke an access token of a client's, ``client`` unless another is named (RFC 7009).
+    /// Makes the server revoke an access token of a client, ``client`` by default (RFC 7009).
     func revoke(_ token: AccessToken, by client: Client? = nil) async throws {
         _ = try await post([URLQueryItem(name: "token", value: token.value)], to: revocationURL, by: client ?? self.client)
     }
 
-    /// Whether the server takes a token of a client's, of either kind, for valid now.
+    /// Whether the server currently considers a client's token, of either kind, valid.
     func isActive(_ token: String, for client: Client) async throws -> Bool {
         try await introspect(token, for: client).active
     }
@@ -123,7 +123,7 @@ struct RealServer: Sendable {
         let username: String?
     }
 
-    /// Sends a form in the name of a client; all of this needs no encoding, being letters, digits and `-._` alone.
+    /// Sends a form in the name of a client; the values need no encoding, since they only have letters, digits and `-._`.
     func post(_ form: [URLQueryItem], to url: URL, by client: Client) async throws -> Data {
         let credentials = Data("\(client.id):\(client.secret)".utf8).base64EncodedString()
         let headers = ["Authorization": "Basic \(credentials)", "Content-Type": "application/x-www-form-urlencoded"]

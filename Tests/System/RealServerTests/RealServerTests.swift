@@ -10,22 +10,22 @@ extension Tag {
     @Tag static var realServer: Self
 }
 
-/// The service against a real authorization server, whose own books are the witness.
+/// The service against a real authorization server, whose database is the evidence.
 ///
 /// It is enabled by the environment variables that the script prints:
 ///
 ///     env $(.ci/start-glewlwyd start /tmp/token-server) swift test --filter RealServerTests
 ///     .ci/start-glewlwyd stop /tmp/token-server
 ///
-/// One test at a time: there is one server, and the tests count its tokens. Time passes on a manual clock in the service,
-/// but for `RealExpiryTests.swift`, `ResourceTests.swift` and `AccountTests.swift`, where tokens really expire; with tokens that
-/// live 5 s all of it takes about 80 s.
+/// One test at a time: there is one server, and the tests count its tokens. The service has a manual clock, except in
+/// `RealExpiryTests.swift`, `ResourceTests.swift` and `AccountTests.swift`, where tokens really expire; with tokens that live 5 s
+/// all of it takes about 80 s.
 @Suite(
     .enabled(if: RealServer.inEnvironment != nil, "start-glewlwyd prints the variables that enable these tests"),
     .serialized, .tags(.realServer), .timeLimit(.minutes(10)))
 struct RealServerTests {
     let server: RealServer
-    /// The service's clock, so that a token expires in no time.
+    /// The service's clock, on which a token can expire instantly.
     let clock = ManualClock()
 
     init() throws {
@@ -66,7 +66,7 @@ struct RealServerTests {
         let opening = try #require(policy.refreshStart(forLifetime: server.lifetime, refreshIn: nil, jitter: 1))
         clock.advance(by: opening)
 
-        // The refresh's answer is held back by nothing: callers who come after it rightly get the new token.
+        // Nothing holds back the refresh's answer, so callers that arrive after it correctly get the new token.
         let answers = try await crowd.ask()
         #expect(answers.errors.isEmpty)
         #expect(answers.tokens.contains(current))

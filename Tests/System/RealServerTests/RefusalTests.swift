@@ -14,7 +14,7 @@ extension RealServerTests {
             wallClock: { [clock] in Date(timeIntervalSince1970: clock.now.offset / .seconds(1)) })
         let before = try await server.tokensIssued()
 
-        // Each crowd after the first meets the pause: the last one a moment before its end.
+        // Each crowd after the first asks during the pause, the last one just before its end.
         for pause in [Duration.zero, .seconds(30), RefreshPolicy.longestPause - .seconds(30) - .milliseconds(1)] {
             clock.advance(by: pause)
             let answers = try await crowd.ask()
@@ -48,7 +48,7 @@ extension RealServerTests {
         #expect(crowd.service.cachedToken == revoked, "the service cannot know")
 
         let answers = try await crowd.ask { [crowd] caller in
-            // Half of them in the old way.
+            // Half of them with the older method.
             if caller.isMultiple(of: 2) {
                 await crowd.service.invalidate(revoked)
             } else {

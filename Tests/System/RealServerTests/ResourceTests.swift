@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension RealServerTests {
-    /// The server's introspection as a protected resource: the request carries one token, and names another to look at.
+    /// Returns the server's introspection as a protected resource: the request carries one token, and asks about another.
     private func introspection() throws -> Audience {
         let request = Request(
             url: server.introspectionURL, method: "POST", headers: ["Content-Type": "application/x-www-form-urlencoded"],
@@ -15,10 +15,10 @@ extension RealServerTests {
             asking: request)
     }
 
-    /// Three of the expiries are the service's own; of two, and of the revocation, only the server's empty 401 tells.
+    /// The service itself notices three of the expiries; two of them, and the revocation, show only in the server's empty 401.
     ///
-    /// A round takes about a second, on a busy machine more, so that a token may expire once more: how many loads there
-    /// are follows from how many tokens the server refused.
+    /// A round takes about a second, or longer on a busy machine, so that another token may expire; the expected number of loads
+    /// follows from the number of refused tokens.
     @Test func `a thousand requests at once, through five expiries and a revocation, see no 401`() async throws {
         let audience = try introspection()
         let before = try await server.tokensIssued()
@@ -72,7 +72,8 @@ extension RealServerTests {
         #expect(await audience.ask().failures.isEmpty)
         let loader = audience.makeLoader()
         try await server.process.restarting {
-            // Frozen first: the system takes requests for it, and but for the first few, before it stands still, none is answered.
+            // Freeze the server first: the system still accepts its requests, but only the first few, sent before it stops, are
+            // answered.
             try server.process.freeze()
             let performances = audience.begin(with: loader)
             for performance in performances {
@@ -103,7 +104,7 @@ extension RealServerTests {
                     #expect(try await performance.response().status == 200)
                 } catch {
                     let code = (error as? DataLoadingError)?.code
-                    // Its token may have been refused at the end of its life, and the load been killed.
+                    // The token may have been refused because it expired, and the server killed during the load.
                     #expect(code == .connectionFailed || (error as? TokenServiceError)?.code == .loadFailed, "\(error)")
                 }
             }

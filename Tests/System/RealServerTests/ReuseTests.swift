@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// The usual transport, which counts, and says what RFC 6749 §5.2 wants said where this server says nothing.
+/// The usual transport, which counts requests, and adds the error of RFC 6749 §5.2 where this server sends none.
 private final class CountingTransport: TokenTransport {
     private let requests = Lock(0)
     private let namesErrors: Bool
@@ -43,7 +43,7 @@ extension RealServerTests {
         #expect(transport.count == 1)
     }
 
-    /// Glewlwyd 2.7.5 gives no reason: the client's credentials may be wrong, and a guess must not sign users out.
+    /// Glewlwyd 2.7.5 gives no reason: the client's credentials may be wrong, and users must not be signed out on a guess.
     @Test func `a refresh token refused without a reason is one request a minute, and a sign-in after the third`() async throws {
         let transport = CountingTransport(namingErrors: false)
         let crowd = try await crowdWithSpentGrant(over: transport)
@@ -57,7 +57,7 @@ extension RealServerTests {
             #expect(errors.allSatisfy { "\($0)".contains("sign in again") }, "the one reason as well as the other")
             #expect(transport.count == count)
         }
-        // The third refusal is taken for the session's end, and then a day makes no difference.
+        // The third refusal counts as the end of the session, and even a day later nothing is sent.
         for pause in [Duration.milliseconds(1), .seconds(86_400)] {
             clock.advance(by: pause)
             let errors = try await crowd.ask().serviceErrors
@@ -86,7 +86,7 @@ extension RealServerTests {
         return crowd
     }
 
-    /// A new sign-in ends it, for all.
+    /// A new sign-in ends the refusal for all callers.
     private func expectRecovery(of crowd: Crowd, loads: Int) async throws {
         let token = try await server.signIn()
         await crowd.service.replace(with: token)

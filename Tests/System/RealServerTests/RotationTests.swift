@@ -4,12 +4,12 @@ import AccessTokensTesting
 import Foundation
 import Testing
 
-/// One-time refresh tokens: each load spends one and brings the next, and a client that loses one is signed out.
+/// One-time refresh tokens: each load spends one and receives the next, and a client that loses one is signed out.
 extension RealServerTests {
     @Test func `two thousand callers live on one-time refresh tokens, and the store has the newest`() async throws {
         let store = InMemoryTokenStore()
         let crowd = try refreshingCrowd(store: store)
-        // A program that has just begun spends no refresh token ahead of expiry.
+        // A program that has just started spends no refresh token ahead of expiry.
         clock.advance(by: .seconds(60))
         let before = try await server.refreshesIssued()
         var current = try await server.signIn()
@@ -35,7 +35,7 @@ extension RealServerTests {
             current = next
         }
 
-        // Ahead of expiry it is the same.
+        // The same applies to a refresh ahead of expiry.
         let events = crowd.service.events()
         let opening = try #require(RefreshPolicy().refreshStart(forLifetime: server.lifetime, refreshIn: nil, jitter: 1))
         clock.advance(by: opening)

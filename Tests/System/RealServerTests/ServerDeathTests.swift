@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// The usual transport, which says when it is about to send.
+/// The usual transport, which signals when it is about to send.
 private struct AnnouncingTransport: TokenTransport {
     let sends: AsyncStream<Void>
     private let announce: AsyncStream<Void>.Continuation
@@ -25,7 +25,7 @@ private struct AnnouncingTransport: TokenTransport {
 }
 
 extension TokenServiceError {
-    /// The code of the network's error in the exchange.
+    /// The error code of `URLSession`, if the exchange failed with one.
     fileprivate var urlError: URLError.Code? {
         ((underlying as? OAuthError)?.underlying as? URLError)?.code
     }
@@ -37,7 +37,7 @@ extension RealServerTests {
         let crowd = try crowd(over: transport)
         let before = try await server.tokensIssued()
         try await server.process.restarting {
-            // Frozen first: the system takes the request for it, and no answer can come before the kill.
+            // Freeze the server first: the system accepts the request for it, and no answer can arrive before the kill.
             try server.process.freeze()
             async let answers = crowd.ask()
             _ = await transport.sends.first { true }
@@ -49,7 +49,7 @@ extension RealServerTests {
             // Reset, not refused: the request had reached the server.
             #expect(errors.contains { $0.urlError == .networkConnectionLost })
 
-            // Its successor is not there yet: one more attempt, unless a late caller made it, then a pause.
+            // The server isn't running again yet: there is one more attempt, unless a late caller made it, and then a pause.
             for _ in 1...2 {
                 let errors = try await crowd.ask().serviceErrors
                 #expect(errors.count == 2 * Crowd.size)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The server as a process, to be killed and started again.
+/// The server's process, which tests can kill and restart.
 struct ServerProcess: Sendable {
     let script: String
     let directory: String
@@ -18,22 +18,22 @@ struct ServerProcess: Sendable {
         try await Self.run(script, "kill", directory)
     }
 
-    /// Does something that kills the server, and starts the server again, however that ends.
+    /// Runs `body`, which kills the server, and then restarts the server even after an error.
     func restarting(after body: () async throws -> Void) async throws {
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
-        // In a task of its own: a test that ran out of time is cancelled, but the next one still needs the server.
+        // In its own task: a test that ran out of time is cancelled, but the next one still needs the server.
         try await Task { try await restart() }.value
         try outcome.get()
     }
 
-    /// Starts the server on the database that it has, after ending it if it runs.
+    /// Restarts the server with its existing database, after ending it if it is running.
     func restart() async throws {
         try await kill()
         try await Self.run(script, "restart", directory)
     }
 
-    /// Runs a command, waits for its end without holding a thread, and returns what it wrote.
+    /// Runs a command, waits for its end without blocking a thread, and returns its output.
     @discardableResult
     static func run(_ command: String...) async throws -> String {
         let process = Process()

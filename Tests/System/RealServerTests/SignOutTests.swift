@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// Signing out while a one-time refresh token is being spent, which no reset can undo.
+/// Signing out while a one-time refresh token is being spent, which a reset can't undo.
 extension RealServerTests {
     @Test func `who signs out before the refresh was sent leaves a grant that can be revoked, and nothing else`() async throws {
         let transport = GatedTransport(keeping: .request)
@@ -31,21 +31,21 @@ extension RealServerTests {
         let late = try JSONDecoder().decode(Late.self, from: try await transport.answer.value().body)
         #expect(late.refresh_token != dropped.refreshToken)
         try await server.endGrant(of: dropped)
-        // Only this test has it. Revoking its predecessor doesn't end it here, although by RFC 7009 §2.1 the grant should end;
-        // using the predecessor once more does (RFC 9700 §4.14.2).
+        // Only this test has the late token. At this server, revoking its predecessor doesn't end it, although by RFC 7009 §2.1
+        // the grant should end; using the predecessor again does (RFC 9700 §4.14.2).
         #expect(try await server.isActive(late.refresh_token, for: server.app))
         try await expectRefusal(of: dropped)
         #expect(try await !server.isActive(late.refresh_token, for: server.app))
         #expect(try await server.refreshesIssued() == before + 1)
     }
 
-    /// Signs out while two thousand wait for the load that the transport keeps, and lets that go on; returns what the reset
-    /// dropped.
+    /// Signs out while two thousand callers wait for a load that the transport holds, and then releases the load; returns the
+    /// tokens that the reset gave up.
     private func signOutMidRefresh(over transport: GatedTransport) async throws -> AccessToken {
         let store = InMemoryTokenStore()
         let signedIn = try await server.signIn()
         let (dropped, events) = try await signOutMidRefresh(of: signedIn, in: store, over: transport)
-        // Only the fenced load and the store's operations still hold the service: at the end of its events they have ended, too.
+        // Only the fenced load and the store's operations still retain the service, so they have ended when its events end.
         var names: [TokenEvent.Name] = []
         for await event in events { names.append(event.name) }
         let after = try #require(names.firstIndex(of: .reset))
@@ -83,7 +83,7 @@ extension RealServerTests {
         return (try #require(dropped), events)
     }
 
-    /// The server has a refresh token for one that it has ended.
+    /// Expects that the server treats a refresh token as ended.
     private func expectRefusal(of token: AccessToken) async throws {
         let loader = try server.refreshLoader()
         let error = await #expect(throws: OAuthError.self) { try await loader.loadToken(replacing: token) }
@@ -92,7 +92,7 @@ extension RealServerTests {
 }
 
 extension TokenServiceError {
-    /// There was no grant to load with, so that nothing was sent.
+    /// Whether there was no grant to load with, so that nothing was sent.
     fileprivate var isNotSignedIn: Bool {
         code == .loadFailed && remedy == .signIn && (underlying as? OAuthError)?.code == .notSignedIn
     }

@@ -5,8 +5,8 @@ import Foundation
 
 /// Asks a service that shares its grant for tokens, again and again, until it is killed or the session has ended.
 ///
-/// Arguments: the shared file and the server's ledger. With a third one it signs in, and ends. Without a ledger it does with the
-/// shared file what it is told.
+/// Arguments: the shared file and the server's ledger. With a third one it signs in and exits. Without a ledger it performs the
+/// operations on the shared file that it reads.
 @main
 struct Worker {
     static func main() async throws {
@@ -27,17 +27,17 @@ struct Worker {
             } catch let error as TokenServiceError where error.remedy == .signIn {
                 exit(3)
             } catch {
-                // The pause after a failure, or a mark that is waited for.
+                // A pause after a failure, or a wait for another process's mark.
             }
             try await Task.sleep(for: .milliseconds(Int.random(in: 1...10)))
         }
     }
 }
 
-/// Does with a store what it reads, and writes the outcomes.
+/// Performs the operations that it reads on a store, and writes the outcomes.
 ///
-/// It reads one operation a line, `load` or `swap REVISION CONTENT`, and writes `none`, `record REVISION CONTENT`, `done REVISION` or
-/// `error`. No revision is `-`.
+/// It reads one operation a line, `load` or `swap REVISION CONTENT`, and writes `none`, `record REVISION CONTENT`, `done
+/// REVISION` or `error`. `-` stands for no revision.
 private func obey(_ store: SharedFileTokenStore) async {
     func text(_ record: SharedRecord?) -> String {
         record.map { "record \($0.revision.text) \(String(decoding: $0.bytes, as: UTF8.self))" } ?? "none"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The authorization server's knowledge: a line `PRESENTED ISSUED` for each exchange, in a file that outlives the client.
+/// The authorization server's state: a line `PRESENTED ISSUED` for each exchange, in a file that outlives the client.
 ///
 /// Only whole lines count, each written in one call before the client gets its answer.
 struct Ledger {
@@ -20,7 +20,7 @@ struct Ledger {
 
     /// Exchanges a grant for the next one; `nil` refuses it.
     ///
-    /// Good are the grant issued last, and the one presented for it: its answer may never have arrived.
+    /// Accepted are the grant issued last, and the one presented for it, since its answer may never have arrived.
     mutating func exchange(_ grant: Int) throws -> Int? {
         guard grant == issued || grant == presented else { return nil }
         (presented, issued) = (grant, issued + 1)

@@ -41,7 +41,7 @@ struct Rotator {
         }
     }
 
-    /// Tries to save where files may not grow beyond a limit, which a full disk looks like.
+    /// Tries to save with a limit on the size of files, which acts like a full disk.
     static func saveOnce(to store: FileTokenStore, limit: rlim_t) async throws {
         var limits = rlimit(rlim_cur: limit, rlim_max: limit)
         #if canImport(Darwin)
@@ -59,9 +59,9 @@ struct Rotator {
         }
     }
 
-    /// Takes permissions away from a directory of keys, and from that of one key, and writes what each operation says.
+    /// Removes permissions from the directory of all keys, then from that of one key, and writes each operation's error.
     static func lookWithoutPermission(into directory: String) async throws {
-        // Modes are nothing to root: it gives the directory to another user, and goes on as that.
+        // Modes don't restrict root, so it gives the directory to another user and continues as that user.
         let other: uid_t = 65_534
         if geteuid() == 0 {
             guard unsafe chown(directory, other, other) == 0, setgid(other) == 0, setuid(other) == 0 else { exit(5) }

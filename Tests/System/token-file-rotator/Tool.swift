@@ -1,7 +1,7 @@
 import AccessTokens
 import AccessTokensFiles
 
-/// An ordinary command-line tool: it gets a token, works, gets a token again and ends.
+/// An ordinary command-line tool: it gets a token, works, gets a token again and exits.
 struct Tool: Sendable {
     let store: FileTokenStore
     let ledgerPath: String
@@ -14,7 +14,7 @@ struct Tool: Sendable {
             guard let grant = previous?.refreshToken.flatMap({ Int($0) }), let next = try ledger.exchange(grant) else {
                 throw Refused()
             }
-            // The server has rotated the refresh token, and its answer is on the way.
+            // The server has rotated the refresh token, and its answer is on its way.
             try await Task.sleep(for: .milliseconds(300))
             return AccessToken("access-\(next)", lifetime: .seconds(3600), refreshToken: "\(next)")
         }

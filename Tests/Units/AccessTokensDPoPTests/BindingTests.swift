@@ -50,13 +50,13 @@ struct BindingTests {
             #expect(error?.remedy == .signIn && server.facts.requests.isEmpty)
             #expect(
                 (error?.underlying as? OAuthError)?.description
-                    == "The refresh token is bound to another key than the client's: sign in again. Nothing was sent.")
-            // It is still there to be revoked.
+                    == "The refresh token is bound to a key other than the client's: sign in again. Nothing was sent.")
+            // The grant is kept so that it can be revoked.
             #expect(await service.reset().discarded.map(\.refreshToken) == ["r0"] && store.contents == nil)
         }
     }
 
-    // RFC 9449 §5: the refresh token of a client with credentials is bound to these.
+    // RFC 9449 §5: the refresh token of a confidential client is bound to its credentials.
     @Test func `a confidential client renews what another key has`() async throws {
         let server = NonceServer(), key = try DPoPKey.test(2), store = stored(try .test(1))
         let token = try await service(key, server, store, secret: "s").retrieveToken()
@@ -74,7 +74,7 @@ struct BindingTests {
         await before.invalidate(kept)
         let flight = Task { try await before.retrieveToken() }
         for await _ in arrived { break }
-        // The program has made a new key; the old service still writes to the same store.
+        // The program has created a new key; the old service still writes to the same store.
         gate.complete(with: .success(()))
         _ = try await flight.value
         #expect(server.facts.spent == ["r0"])
@@ -82,7 +82,7 @@ struct BindingTests {
         #expect(error?.remedy == .signIn && server.facts.spent == ["r0"])
     }
 
-    /// A program's own proof, whose key changes.
+    /// A program's own `TokenProof`, whose key changes.
     final class ChangingProof: TokenProof {
         let keys: [DPoPKey]
         init(_ keys: [DPoPKey]) { self.keys = keys }

@@ -3,7 +3,7 @@ import Foundation
 import LoopbackServers
 import TokenServiceConcurrency
 
-/// An API that accepts bound tokens, each with a proof that has its nonce.
+/// An API that accepts bound tokens, each with a proof that contains the API's nonce.
 final class BoundAPI: Sendable {
     struct State: Sendable {
         var arrivals: [String] = []

@@ -33,7 +33,7 @@ struct KeyTests {
         #expect(error?.code == .invalidRequest && error?.mayBeUnderWay == false)
     }
 
-    // Wrong texts of keys: a private part, another type, a point that is cut off, no JSON.
+    // Invalid keys: a private part, another type, a truncated point, no JSON.
     @Test(arguments: [
         (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "32 bytes each"),
         (VectorTests.key.dropLast() + #","d":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTEy"}"#, "it contains the private key"),
@@ -62,7 +62,7 @@ struct KeyTests {
         let point = Data((0..<64).map { UInt8($0) })
         #expect(try PublicJWK.p256(point) == .p256([4] + point))
         #expect(throws: DPoPError.self) { try PublicJWK.p256(point + [1]) }
-        // A slice has other indices.
+        // A slice's indices don't begin at zero.
         #expect(try PublicJWK.p256(([9] + point).dropFirst()) == .p256(point))
     }
 
@@ -80,7 +80,7 @@ struct KeyTests {
         let key = try DPoPKey.test(
             clock: clock,
             sign: { _ in
-                // Not a child of the caller, and deaf.
+                // Not a child of the calling task, and it ignores cancellation.
                 await Task.detached { for await _ in never {} }.value
                 return Data()
             })
@@ -171,7 +171,7 @@ struct NonceTests {
         #expect(try nonces.nonce(for: origin(1)) == nonce)
     }
 
-    // For a program with an HTTP client of its own, which may pass on what its server sends.
+    // For a program with its own HTTP client, which may pass on whatever its server sends.
     @Test(arguments: [#"a","htm":"GET"#, "a b", "", "a\r\nb", "ü", String(repeating: "n", count: 8192)])
     func `a proof is made for no nonce that is none`(nonce: String) async throws {
         let error = await #expect(throws: DPoPError.self) {

@@ -11,7 +11,7 @@ import TokenServiceConcurrency
 
 @testable import DataLoading
 
-/// Two APIs whose nonces change, and a ledger of what each request did.
+/// Two APIs whose nonces change, and a record of what each request did.
 private final class BoundWorld: MessageSender {
     struct Ledger: Sendable {
         var nonces = ["a.example": 1, "b.example": 1]
@@ -27,7 +27,7 @@ private final class BoundWorld: MessageSender {
 
     func changeNonce(_ host: String) { ledger.withLock { $0.nonces[host, default: 0] += 1 } }
 
-    /// Requests and answers are on their way for a step each.
+    /// Requests and answers take a step each to arrive.
     func send(
         _ message: Message, with carried: CarriedToken?, limit: Int,
         reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
@@ -46,7 +46,7 @@ private final class BoundWorld: MessageSender {
         ledger.sends[path, default: 0] += 1
         if !ledger.proofs.insert(proof?["jti"] ?? "").inserted { ledger.problems.append("\(path) sent a proof again") }
         if proof?["nonce"]?.hasPrefix(host) == false { ledger.problems.append("\(host) got the nonce of another origin") }
-        // A path is named after its user.
+        // A path has the name of its user.
         if carried.map({ path.hasPrefix("/\($0.token.value)") }) == false {
             ledger.problems.append("\(path) had another's token")
         }
@@ -59,7 +59,7 @@ private final class BoundWorld: MessageSender {
     }
 }
 
-/// A key that takes a nonce for everyone's: what to find.
+/// A broken key that uses one server's nonce for all servers, which the tests must detect.
 private final class LeakyKey: TokenProof {
     private let key: DPoPKey
     private let last = Lock<String?>(nil)
@@ -78,7 +78,7 @@ private final class LeakyKey: TokenProof {
     }
 }
 
-/// Sends a form again whose answer is lost: what to find.
+/// A broken transport that repeats a form whose answer was lost, which the tests must detect.
 private struct StubbornTransport: TokenTransport {
     let inner: any TokenTransport
 
@@ -87,7 +87,7 @@ private struct StubbornTransport: TokenTransport {
     }
 }
 
-/// Loses the first answer that brings a token.
+/// Loses the first answer that contains a token.
 private final class LossyTransport: TokenTransport {
     private let inner: any TokenTransport
     private let hasLost = Lock(false)
@@ -107,7 +107,7 @@ private final class LossyTransport: TokenTransport {
 
 /// Nonces, keys and sign-outs under all orders with a few delays.
 ///
-/// All but one kind: calls that queue for the service's actor run in their order (`Coverage`).
+/// One kind of order is excluded: calls that queue for the service's actor run in order (`Coverage`).
 struct NonceExplorationTests {
     private static let a = url("https://a.example/"), b = url("https://b.example/")
     private static let delays: Int = .everyday(1, thorough: 2)
@@ -120,7 +120,7 @@ struct NonceExplorationTests {
         TokenService(store: store, environment: .driven(by: simulation.taskExecutor, clock: simulation.clock), loader: loader)
     }
 
-    /// Starts a request, in the user's session of that moment, and returns what performs it.
+    /// Starts a request in the user's current session, and returns a closure that performs it.
     ///
     /// A nonce may change once more before the repetition; then the caller is told.
     typealias Start = @Sendable (_ origin: URL, _ path: String) throws -> @Sendable () async throws -> Void
@@ -201,7 +201,7 @@ struct NonceExplorationTests {
         checkCoverage(summary, atLeast: 30)
     }
 
-    /// Runs two services over one store: one refreshes when the program makes a new key, the other has that key.
+    /// Runs two services over one store: one refreshes while the program creates a new key, which the other uses.
     private func exploringKeys(resends: Bool = false) async throws -> ExplorationSummary {
         try await explore(.exhaustive(delays: Self.delays)) { simulation in
             let server = NonceServer { _ in await Task.yield() }

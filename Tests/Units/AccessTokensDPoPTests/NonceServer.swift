@@ -5,9 +5,10 @@ import AccessTokensOAuth
 import Foundation
 import TokenServiceConcurrency
 
-/// An authorization server that rotates refresh tokens and nonces, and keeps a ledger of what each request did.
+/// An authorization server that rotates refresh tokens and nonces, and records what each request did.
 ///
-/// It looks at the proof first, as RFC 9449 §8 wants, and at the grant only if that is good. A test tells it when to be wrong.
+/// It checks the proof first, as RFC 9449 §8 requires, and the grant only if the proof is valid. A test tells it when to
+/// misbehave.
 final class NonceServer: TokenTransport {
     struct State: Sendable {
         var requests: [TransportRequest] = []
@@ -16,9 +17,9 @@ final class NonceServer: TokenTransport {
         /// How many requests a nonce is good for; `nil`: until it is changed.
         var uses: Int?
         var used = 0
-        /// How many requests were refused for their nonce.
+        /// How many requests were refused because of their nonce.
         var refusals = 0
-        /// How often each refresh token came with the nonce of the moment, so that the server may have spent it.
+        /// How often each refresh token was presented with the current nonce, so that the server may have spent it.
         var presented: [String: Int] = [:]
         /// The refresh tokens that were spent, in order.
         var spent: [String] = []
@@ -69,7 +70,7 @@ final class NonceServer: TokenTransport {
         guard let presented else {
             return .bound(#""expires_in":60"#, nonce: "nonce-\(state.nonce)")
         }
-        // One that comes twice looks stolen (RFC 9700 §4.14.2).
+        // A token that is presented twice looks stolen (RFC 9700 §4.14.2).
         guard presented == "r\(state.issued)" else { return .refusal("invalid_grant") }
         state.spent.append(String(presented))
         state.issued += 1

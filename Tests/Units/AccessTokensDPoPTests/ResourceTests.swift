@@ -83,7 +83,7 @@ struct ResourceTests {
         _ = await server.requests.first { _ in true }
         _ = await service.reset()
         await service.replace(with: AccessToken("bob", tokenType: "DPoP"))
-        // One for each time that it might come.
+        // One signal for each possible arrival.
         for _ in 1...2 { answers.signal() }
         let error = await #expect(throws: TokenServiceError.self) { try await request.response() }
         #expect(error?.code == .reset)
@@ -111,7 +111,7 @@ struct ResourceTests {
         #expect(api.facts.arrivals.count == 2 && error?.error == "[hidden] [hidden]")
     }
 
-    // The storm: at most one repetition for each request, and no proof twice.
+    // Each request is repeated at most once, and no proof is sent twice.
     @Test func `a storm of requests under nonces that change each second costs each at most one repetition`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test()), count = Int.everyday(60, thorough: 1000)
         let refused = try await withThrowingTaskGroup { group in
@@ -173,7 +173,7 @@ struct ResourceTests {
         #expect(hashes[0] != hashes[1] && hashes[1] == hashes[2])
     }
 
-    // RFC 9449 §7.1: what is said to other schemes is said to other clients.
+    // RFC 9449 §7.1: a challenge for another scheme is meant for other clients.
     @Test func `an error of another scheme is not about the bound token`() async throws {
         let answer =
             "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"invalid_token\", DPoP error=\"invalid_dpop_proof\"\r\n"

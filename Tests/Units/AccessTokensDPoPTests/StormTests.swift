@@ -18,13 +18,13 @@ struct StormTests {
         #expect(facts.proofs.count == facts.requests.count)
     }
 
-    // The ledger: each refresh token once, and at most one repetition for each request.
+    // Each refresh token is presented once, and each request repeated at most once.
     @Test func `47: a thousand refreshes under nonces that always change spend each refresh token once`() async throws {
         let server = NonceServer(uses: 1), key = try DPoPKey.test()
         let loader = try RefreshTokenLoader(OAuthClient.test(key, server))
         var token = AccessToken("old", tokenType: "DPoP", refreshToken: "r0")
         for number in 1...1000 {
-            // Another client of the same key has used the nonce up.
+            // Another client with the same key has used up the nonce.
             if number % 3 == 0 { server.state.withLock { $0.nonce += 1 } }
             token = try await loader.loadToken(replacing: token)
         }

@@ -11,7 +11,7 @@ import TokenServiceConcurrency
 struct TokenEndpointTests {
     let old = AccessToken("old", tokenType: "DPoP", lifetime: .zero, refreshToken: "r0")
 
-    /// Loads with the refresh token `r0`, and returns the error that this must end with.
+    /// Loads with the refresh token `r0`, and returns the error, which there must be.
     func failure(_ server: NonceServer, key: DPoPKey? = nil, authentication: ClientAuthentication = .publicClient) async throws
         -> OAuthError
     {
@@ -34,7 +34,7 @@ struct TokenEndpointTests {
         #expect(server.facts.requests.count == 3 && server.facts.spent == ["r0", "r1"] && server.facts.refusals == 1)
     }
 
-    // bluesky-social/atproto#3852: the nonce of a success that follows a retry was forgotten, so each request cost two.
+    // bluesky-social/atproto#3852: the nonce in the success after a retry was forgotten, so each call took two requests.
     @Test func `a nonce that comes with a success is the next one, also after a retry`() async throws {
         let server = NonceServer(uses: 1)
         let loader = try RefreshTokenLoader(OAuthClient.test(DPoPKey.test(), server))
@@ -44,7 +44,7 @@ struct TokenEndpointTests {
         #expect(server.facts.spent == (0..<10).map { "r\($0)" })
     }
 
-    // Answers that leave open whether the grant was spent, or say that it was.
+    // Answers that don't say whether the grant was spent, or say that it was.
     @Test(arguments: [
         TransportResponse.refusal("use_dpop_nonce", status: 500, nonce: "n"), .refusal("use_dpop_nonce", status: 502, nonce: "n"),
         .refusal("use_dpop_nonce", status: 200, nonce: "n"), .refusal("use_dpop_nonce", status: 403, nonce: "n"),
@@ -94,7 +94,7 @@ struct TokenEndpointTests {
         let key = try DPoPKey.test()
         let error = try await failure(server, key: key)
         #expect(server.facts.requests.count == 2 && error.description.contains("It refused the nonce that it had just sent."))
-        // The next request begins with the last one, which it refuses, too.
+        // The next request uses the last nonce, which the server refuses, too.
         #expect(try await failure(server, key: key).description.contains("It sent the nonce that it had refused."))
         #expect(server.facts.requests.count == 3)
     }
@@ -108,7 +108,7 @@ struct TokenEndpointTests {
         #expect(SentProof(server.facts.requests[1].headers["DPoP"])?["nonce"] == nil)
     }
 
-    // RFC 7523 §3: a server refuses an assertion's `jti` that comes twice.
+    // RFC 7523 §3: a server refuses an assertion whose `jti` is repeated.
     @Test func `a repetition has another proof and another assertion`() async throws {
         let server = NonceServer(), count = Lock(0)
         let authentication = ClientAuthentication.assertion {
@@ -144,7 +144,7 @@ struct TokenEndpointTests {
             DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: ["DPoP", "Bearer"])
         let token = try await lax.token(for: .jwtBearer("a")).token
         #expect(token.tokenType == "Bearer" && token.keyThumbprint == nil)
-        // And a client without a key can't use a bound token.
+        // Likewise, a client without a key can't use a bound token.
         let plain = try OAuthClient.test(nil, NonceServer(script: [.bound(#""expires_in":9"#)]))
         await #expect(throws: OAuthError.self) { try await plain.token(for: .jwtBearer("a")) }
     }
@@ -197,7 +197,7 @@ struct TokenEndpointTests {
         #expect(other?.code == .invalidSignature && server.facts.requests.isEmpty)
     }
 
-    // RFC 9700 §4.9: proofs, nonces and the key in a text are a leak, whichever code wrote them.
+    // RFC 9700 §4.9: proofs, nonces or the key in any text are a leak.
     @Test(arguments: [200, 400, 401, 503])
     func `a proof or a nonce that the server echoes is hidden`(status: Int) async throws {
         let key = try DPoPKey.test()

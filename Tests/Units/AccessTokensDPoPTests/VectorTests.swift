@@ -21,12 +21,12 @@ struct VectorTests {
         + "VIeU8ycjJaM0RaNTNFc05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dq"
         + "d-jfxSYoMxhAJpLjA"
 
-    /// RFC 9449 §4.1, figure 1, in the order of JSON that a key service may have.
+    /// RFC 9449 §4.1, figure 1, in an order of members that a key service may use.
     static let key =
         #"{"crv":"P-256","kty":"EC","y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA","use":"sig","#
         + #""x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs"}"#
 
-    /// Makes the proof of an example, whose signature it has.
+    /// Creates the proof of an example with the example's signature.
     func proof(_ expected: String, id: String, time: TimeInterval, method: String, url: String, token: String?) async throws
         -> String?
     {

@@ -20,7 +20,7 @@ final class MetadataServer: TokenTransport {
     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         asked.withLock { $0.append(request) }
         let answer = answers[request.url.absoluteString] ?? TransportResponse(404, "<html>", headers: [:])
-        // As each transport does.
+        // Like every transport.
         guard answer.body.count <= request.maximumBodySize else { throw TransportError.tooLong }
         return answer
     }
@@ -77,7 +77,7 @@ struct DiscoveryTests {
         let server = MetadataServer([Self.known: Self.metadata(issuer: issuer)])
         let error = try await failure(server)
         #expect(error.code == .invalidMetadata && server.places.count == 1 && error.remedy == .retry && !error.mayBeUnderWay)
-        #expect(error.description.hasSuffix("; nothing of it was used."), "\(error)")
+        #expect(error.description.hasSuffix("; it was not used."), "\(error)")
     }
 
     @Test(arguments: [
@@ -239,7 +239,7 @@ struct ProtectedResourceTests {
         let error = await #expect(throws: OAuthError.self) {
             try await ProtectedResource.discover(Self.resource, transport: server)
         }
-        #expect(error?.description.contains("is of another resource, \(resource); nothing of it was used") == true)
+        #expect(error?.description.contains("belongs to another resource, \(resource); it was not used") == true)
     }
 
     @Test(arguments: [

@@ -2,8 +2,8 @@ import AccessTokens
 import AccessTokensDispatch
 import Dispatch
 
-// Code as one wrote it for the articles' API, in our own words. It must go on compiling: the second parameter of `Result`
-// and `Sendable` are all that may differ.
+// Code like that written for the articles' API, in our own words. It must keep compiling; only the second parameter of `Result`
+// and `Sendable` may differ.
 
 final class AccessTokenLoaderMock: AccessTokenLoader {
     let token: AccessToken
@@ -49,7 +49,7 @@ func makeServices() -> [AccessTokenService] {
     ]
 }
 
-/// The method handed on as a function.
+/// The method, passed on as a function.
 func retrieval(of service: AccessTokenService) -> (@escaping AccessTokenService.Handler) -> Void {
     service.retrieveToken
 }

@@ -18,7 +18,7 @@ struct CallbackHitTests {
     @Test(arguments: [1, 64, 65, 1_000])
     func `hits called while handlers run need no dispatch of their own, up to a bound`(calls: Int) throws {
         let scene = try ShimScene.holding("a")
-        // A delivery has the whole room, also after one that used it up.
+        // Each delivery has the whole room, even after one that used it up.
         for _ in 1...2 {
             let before = (entries: scene.log.entries.count, dispatches: scene.queue.dispatches.entries.count)
             scene.call { for number in 1...calls { scene.call("\(number)") } }
@@ -43,7 +43,7 @@ struct CallbackHitTests {
     @Test func `a second delivery, on a concurrent queue, leaves its handlers to the one that runs`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") {
-            // More than a delivery takes along.
+            // More calls than one delivery takes along.
             for _ in 0..<65 { scene.call("second") }
             // The second delivery's block runs now, in the middle of the first one.
             scene.queue.run()

@@ -50,7 +50,7 @@ struct CallbackLimitTests {
         for _ in 1...2 {
             stage.run()
             queue.run()
-            // The store has not removed the token yet, which the sign-out waits for, and the load has failed.
+            // The store hasn't removed the token yet, so the sign-out still waits, and the load has failed.
             #expect(log.entries.isEmpty)
             clock.advance(by: .seconds(1))
         }
@@ -116,7 +116,7 @@ struct CallbackLimitTests {
     @Test func `a crowd with limits shares one alarm`() throws {
         let scene = ShimScene()
         for number in 1...1_000 { scene.call("\(number)", within: .seconds(3_600 + number)) }
-        // The carrier, and the alarm.
+        // The carrier and the alarm are pending.
         #expect(scene.stage.pending == 2)
         let load = try scene.load()
         // The service's own alarm, and the line's.
@@ -272,7 +272,7 @@ struct CallbackLimitClockTests {
         runOften()
         load.value?.succeed(with: .hour("a"))
         runOften()
-        // The delivery has ended the alarm.
+        // The delivery has cancelled the alarm.
         runOften()
         #expect(log.entries.last == "2 a" && stage.pending == 0)
     }

@@ -15,7 +15,7 @@ import TokenServiceConcurrency
         var state = CallbackLine.StateMachine()
         for number in 0..<100 {
             state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
-            // Its errand has left, so that the next miss is a segment of its own; the one before it is answered.
+            // Take its errand, so that the next miss gets its own segment; the previous one is answered.
             _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
             state.finish(number - 1, .answered(.failure(TokenServiceError(.reset))))
@@ -39,7 +39,7 @@ import TokenServiceConcurrency
             capacities.append(buffers.calls.capacity)
             _ = state.continueDelivery(buffers)
         }
-        // A segment keeps its first call in a place of its own, so nine stand in the buffer.
+        // A segment stores its first call separately, so nine are in the buffer.
         #expect(capacities.allSatisfy { $0 >= 9 && $0 == capacities[0] }, "\(capacities)")
     }
 
@@ -89,7 +89,7 @@ import TokenServiceConcurrency
 
     @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
         var state = CallbackLine.StateMachine()
-        // There is always a call at the end that waits.
+        // The last call in the line is always waiting.
         for number in 0..<10_000 {
             let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
             state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), limit: limit)

@@ -27,7 +27,7 @@ struct CallbackTests {
         let scene = ShimScene()
         scene.call("miss")
         scene.stage.run()
-        // An async caller replaces the token; the miss is answered, but its handler has not been called yet.
+        // An async caller replaces the token; the miss has its answer, but its handler hasn't been called yet.
         _ = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b")) }
         scene.call("hit")
         scene.run()
@@ -150,7 +150,7 @@ struct CallbackTests {
         #expect(scene.log.entries.last == "3 a")
     }
 
-    // Museum 20, from the callback side.
+    // Museum 20, with callbacks.
     @Test func `17: a loader that asks the service it loads for gets a clear error`() throws {
         let loader = LoaderBox(), scene = ShimScene(loadedBy: loader.tokenLoader)
         loader.shim.withLock { $0 = scene.shim }
@@ -238,7 +238,7 @@ struct CallbackTests {
             scene.call()
             scene.run(times: 3)
         }
-        // At once, not when the load's time is over.
+        // The error arrives at once, not when the load's time is over.
         #expect(scene.log.entries == ["a", "loadFailed"])
         box.withLock { $0 = nil }
     }
@@ -279,7 +279,7 @@ struct CallbackTests {
         let loader = ScriptedLoader(), meanwhile = Meanwhile()
         let scene = ShimScene(loader, loadedBy: loader, clock: OddClock(ManualClock(), onReading: meanwhile.read))
         scene.shim.invalidate(.hour("other"))
-        // On the actor, in the middle of the invalidation. Nothing happens to the line after that.
+        // The call runs on the actor, in the middle of the invalidation; nothing else changes the line afterwards.
         meanwhile.atReading(1) { scene.call() }
         try scene.deliver("a")
         #expect(scene.log.entries == ["a"])
@@ -294,7 +294,7 @@ struct CallbackTests {
     }
 
     @Test func `15: a miss that is more urgent than the running load raises its priority`() throws {
-        // An async loader: a call with a handler does not see its task's priority change.
+        // Use an async loader: one with a handler can't observe its task's priority.
         let loader = ScriptedLoader(), scene = ShimScene(loader, loadedBy: loader), shim = scene.shim
         _ = scene.stage.start(priority: .low) { shim.retrieveToken { _ in } }
         let load = try scene.load()

@@ -14,7 +14,7 @@ struct CallbackUrgencyTests {
     /// The shim's tasks that wait for a thread.
     private var carriers: [TaskPriority] { scene.stage.priorities }
 
-    /// A pool that has no time for background tasks.
+    /// Runs the urgent jobs, like a pool that has no time for background tasks.
     private func runUrgent() {
         while carriers.contains(where: { $0 > .background }) { scene.stage.runMostUrgent() }
     }

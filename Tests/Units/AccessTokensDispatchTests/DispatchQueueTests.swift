@@ -11,7 +11,7 @@ struct DispatchQueueTests {
 
     /// A service that has a token.
     ///
-    /// It needs no load, for which a test that blocks a thread of the pool might wait in vain.
+    /// It needs no load, since a test that blocks a thread of the pool might wait for the load forever.
     private func warmService(on queue: DispatchQueue) async -> AccessTokenService {
         let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader.tokenLoader)
         await tokens.replace(with: loader.token)
@@ -20,7 +20,7 @@ struct DispatchQueueTests {
 
     @Test func `code written for the articles' API compiles and works`() async {
         #expect(makeServices().count == 4)
-        // On a loaded machine the mock's queue may be late; on this clock no load is.
+        // On a loaded machine the mock's queue may be late; with this clock no load times out.
         let service = AccessTokenService(loader: loader, environment: .init(clock: ManualClock()))
         let answer = await withCheckedContinuation { continuation in
             ProfileScreen(tokenService: service).loadProfile { continuation.resume(returning: $0) }
@@ -120,6 +120,6 @@ struct DispatchQueueTests {
 }
 
 extension Tag {
-    /// Real threads: what Thread Sanitizer is for.
+    /// Tests with real threads, for Thread Sanitizer.
     @Tag static var threads: Self
 }

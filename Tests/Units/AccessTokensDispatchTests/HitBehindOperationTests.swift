@@ -44,7 +44,7 @@ struct HitBehindOperationTests {
         }
     }
 
-    /// When the operation takes effect: at which reading of the clock, and whether what is ready is delivered then, too.
+    /// When the operation takes effect: at which reading of the clock, and whether finished segments are delivered then, too.
     struct Moment: Sendable {
         let reading: Int
         let delivers: Bool
@@ -79,7 +79,7 @@ struct HitBehindOperationTests {
     @Test(arguments: Ending.allCases, Moment.all)
     func `called by another thread after the look: the call comes behind it`(_ ending: Ending, moment: Moment) {
         let scene = Scene()
-        // Only behind others does a call look twice, first at the token's number.
+        // Only a call behind others looks twice, first at the token's number.
         if moment.reading == 2 {
             scene.shim.retryNow()
             scene.run(delivers: false)
@@ -123,10 +123,10 @@ struct HitBehindOperationTests {
     }
 }
 
-/// The real clock, each reading of which takes some microseconds, as long as it takes to come in to an actor.
+/// The real clock, each reading of which takes some microseconds, as long as it takes to enter an actor.
 ///
-/// So 1 in 300 calls looks at the token before the refusal in front of it takes effect, and takes its place after; with the
-/// clock alone it would be 1 in 30,000.
+/// So 1 in 300 calls looks at the token before the refusal ahead of it takes effect, and takes its place afterwards; with a plain
+/// clock it would be 1 in 30,000.
 private struct HesitantClock: Clock {
     private let clock = ContinuousClock()
 

@@ -18,7 +18,7 @@ enum Step: Sendable {
     case release
 }
 
-/// A service under test: what differs between the three.
+/// A service under test: the parts in which the three services differ.
 protocol Subject: AnyObject {
     var clock: ManualClock { get }
     var loader: ScriptedLoader { get }
@@ -31,7 +31,7 @@ protocol Subject: AnyObject {
 }
 
 extension Subject {
-    /// Performs a case and returns who got what, in order.
+    /// Performs a case and returns each caller's answer, in order.
     func perform(_ steps: [Step]) -> [String] {
         let log = Log<String>()
         var callers = 0
@@ -92,7 +92,7 @@ final class Stage3Subject: Subject {
     func call(then log: @escaping @Sendable (Result<AccessToken, any Error>) -> Void) { service?.retrieveToken(then: log) }
     func signOut() { service?.signOut() }
     func release() { service = nil }
-    // Twice: a load's answer hops onto the queue once more.
+    // Twice, since a load's answer hops onto the queue again.
     func settle() { for _ in 0..<2 { queue.sync {} } }
 }
 

@@ -1,9 +1,9 @@
 import RaceGallery
 import Testing
 
-/// Stage 3 of the articles, the shim over the actor, and the actor itself, held to the same cases.
+/// Stage 3 of the articles, the shim over the actor, and the actor itself, run with the same cases.
 ///
-/// Where all three must agree, the articles' stage is the oracle of the shim. Where they must differ, the case says why.
+/// Where all three must agree, the articles' stage is the oracle for the shim. Where they must differ, the case gives the reason.
 @Suite("Oracle: stage 3, the shim and TokenService do the same, but where they must not")
 struct OracleTests {
     struct Case: Sendable, CustomTestStringConvertible {

@@ -35,7 +35,7 @@ struct SharedStateTests {
     @Test func `a call made before a reset is a call before the fence, wherever its block runs`() throws {
         let scene = ShimScene()
         scene.call()
-        // The call is still on its way in; an async caller's reset reaches the actor first.
+        // The call hasn't reached the actor yet; an async caller's reset reaches it first.
         let late = Stage()
         _ = late.start { [service = scene.service] in _ = await service.signOut() }
         scene.run()
@@ -106,7 +106,7 @@ struct SharedStateTests {
         let service = TokenService(environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
         let shim = AccessTokenService(service: service, enqueue: queue.async)
         _ = stage.start { await service.replace(with: .hour("old")) }
-        // Behind others a call looks at the token's number, too.
+        // A call behind others also looks at the token's number.
         if reading == 2 {
             shim.retryNow()
             stage.run()
@@ -155,7 +155,7 @@ struct SharedStateTests {
     @Test func `misses before and after another's reset don't share an answer`() throws {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
-        // The first is still on its way in.
+        // The first call hasn't reached the actor yet.
         _ = late.start { [service = scene.service] in _ = await service.signOut() }
         scene.call("2")
         scene.run()

@@ -18,7 +18,7 @@ final class ManualQueue: Sendable {
     }
 }
 
-/// The shim with all its ends in the test's hands: callers, queue, time and loader.
+/// The shim with everything controlled by the test: callers, queue, time and loader.
 struct ShimScene {
     let stage = Stage()
     let clock = ManualClock()
@@ -53,13 +53,13 @@ struct ShimScene {
         shim.retrieveToken(within: limit) { [log] in log.append("\(name) \(Self.text($0))") }
     }
 
-    /// Lets time pass, and those go on who waited for it.
+    /// Advances the clock, and runs the tasks that waited for it.
     func pass(_ time: Duration) {
         clock.advance(by: time)
         run()
     }
 
-    /// Runs actor and queue until all tasks wait; several times if handlers and loads call again.
+    /// Runs actor and queue until all tasks wait; repeatedly, if handlers and loads make further calls.
     func run(times: Int = 1) {
         for _ in 1...times {
             stage.run()

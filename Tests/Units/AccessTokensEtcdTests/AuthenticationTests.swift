@@ -90,7 +90,7 @@ struct AuthenticationTests {
             for _ in 0..<20 { group.addTask { _ = try await store.load() } }
             try await group.waitForAll()
         }
-        // Callers whose refusal comes after a renewal use the new token.
+        // Callers that are refused after a renewal use the new token.
         #expect(authentications <= 21)
     }
 }

@@ -9,7 +9,7 @@ import Testing
 struct Trouble: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let code: EtcdError.Code
-    /// Whether a swap may have been done.
+    /// Whether a swap may have taken effect.
     let isUnknown: Bool
     let answer: @Sendable () throws -> TransportResponse
 
@@ -52,7 +52,7 @@ struct EndpointTests {
         let store = try EtcdTokenStore(etcd, endpoints: 3)
         #expect(try await store.load() != nil)
         #expect(etcd.log == ["etcd-0.example/v3/kv/range", "etcd-1.example/v3/kv/range"])
-        // And from then on the next is the first.
+        // From then on the next endpoint is asked first.
         #expect(try await store.load() != nil)
         #expect(etcd.log.last == "etcd-1.example/v3/kv/range" && etcd.log.count == 3)
     }

@@ -12,7 +12,7 @@ final class FakeEtcd: TokenTransport {
         var tokens: Set<String>?
         var authentications = 0
         var requests = 0
-        /// Each so-manieth answer is lost on its way; 0: none.
+        /// Every n-th answer is lost; 0: none.
         var loses = 0
     }
 
@@ -50,7 +50,7 @@ extension FakeEtcd.State {
 
     private func range(_ key: String) -> String {
         guard let (value, revision) = values[key] else { return #"{"header":{"revision":"\#(self.revision)"}}"# }
-        // An empty value is left out, like every zero.
+        // An empty value is omitted, like every zero.
         let member = value.isEmpty ? "" : #","value":"\#(value)""#
         return
             #"{"header":{"revision":"\#(self.revision)"},"kvs":[{"key":"\#(key)","mod_revision":"\#(revision)"\#(member)}],"count":"1"}"#

@@ -40,7 +40,7 @@ import TokenServiceConcurrency
             clock.advance(by: .milliseconds(50))
             stage.run()
             for call in calls { #expect(call.value?.value == "\(rotation)") }
-            // The first time each reads what there is.
+            // In the first rotation each service also reads the record.
             if rotation > 0 { #expect(requests - before == 2 * count) }
             clock.advance(by: .seconds(3600))
             stage.run()
@@ -56,7 +56,7 @@ import TokenServiceConcurrency
             for service in services { stage.start { _ = try await service.retrieveToken() } }
             while loader.loadCount > rotations {
                 rotations += 1
-                // The first time each reads what there is.
+                // In the first rotation each service also reads the record.
                 if rotations == 2 { before = requests }
                 let load = stage.start { try await loader.nextCall() }
                 clock.advance(by: .milliseconds(300))

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// A transport without a network: it keeps what was sent and answers what it was told.
+/// A transport without a network: it records the requests and returns scripted answers.
 final class ScriptedEtcd: TokenTransport {
     private let sent = Lock<[TransportRequest]>([])
     private let answer: @Sendable (TransportRequest) throws -> TransportResponse
@@ -47,7 +47,7 @@ extension TransportResponse {
         self.init(200, body)
     }
 
-    /// An answer as etcd 3.4.23 wrote it to a read of the key `k`: the value `v1` at revision 2.
+    /// The answer of etcd 3.4.23 to a read of the key `k`: the value `v1` at revision 2.
     static let record = TransportResponse(
         #"{"header":{"cluster_id":"3249","member_id":"331","revision":"9","raft_term":"2"},"kvs":[{"key":"aw==","#
             + #""create_revision":"2","mod_revision":"7","version":"1","value":"djE="}],"count":"1"}"#)
@@ -71,7 +71,7 @@ extension TransportResponse {
 extension EtcdTokenStore {
     static let password = "pass/word+ \"ü"
 
-    /// A store of the key `k` at so many endpoints.
+    /// Creates a store of the key `k` with this many endpoints.
     convenience init(
         _ transport: any TokenTransport, endpoints: Int = 1, user: (name: String, password: String)? = nil,
         environment: TokenService.Environment = .init()
@@ -85,7 +85,7 @@ extension EtcdTokenStore {
     static let app = (name: "app", password: EtcdTokenStore.password)
 }
 
-/// Returns the error that an operation must end with.
+/// Returns the error that an operation must throw.
 func failure(_ body: () async throws -> Void) async throws -> EtcdError {
     try await #require(throws: EtcdError.self) { try await body() }
 }

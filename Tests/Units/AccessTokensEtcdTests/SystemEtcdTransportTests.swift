@@ -21,7 +21,7 @@ struct SystemEtcdTransportTests {
         #expect(try await store(server).load() == nil)
         let request = try #require(await server.requests.first { _ in true })
         #if canImport(FoundationNetworking)
-        // To HTTP/1.1 etcd answers errors with a trailer.
+        // With HTTP/1.1, etcd's error answers have a trailer.
         #expect(request.hasPrefix("POST /v3/kv/range HTTP/1.0\r\n"))
         #endif
         #expect(request.hasPrefix("POST /v3/kv/range HTTP/1.") && request.hasSuffix(#"{"key":"aw=="}"#))
@@ -57,7 +57,7 @@ struct SystemEtcdTransportTests {
     }
 
     @Test func `where nothing listens nothing was sent, and the next endpoint gets the swap`() async throws {
-        // Nothing listens on port 1. The port of a server that has just ended may be another test's next.
+        // Nothing listens on port 1. The port of a server that has just ended may be reused by another test.
         let closed = try #require(URL(string: "http://127.0.0.1:1"))
         let body = #"{"header":{"revision":"5"},"succeeded":true,"responses":[{"response_put":{}}]}"#
         let server = try LoopbackServer(answering: answer(body))
@@ -68,7 +68,7 @@ struct SystemEtcdTransportTests {
         #expect(try await store.swap(Data(), ifAt: nil) == .done(.init("5")))
     }
 
-    // etcd 3.4.23 answers so to HTTP/1.1; to HTTP/1.0 it does not chunk.
+    // etcd 3.4.23 answers HTTP/1.1 requests like this; for HTTP/1.0 it doesn't chunk.
     @Test func `an answer with a trailer does not end the process`() async throws {
         let body = #"{"error":"etcdserver: no leader","code":14}"#
         let chunked =

@@ -40,7 +40,7 @@ struct WaitForChangeTests {
         let etcd = ScriptedEtcd { .record }
         let (time, error) = try wait(etcd, from: "7", atMost: .seconds(30))
         #expect(error == nil && time == .seconds(30))
-        // At least one in a second, at most two, and a few more in the first.
+        // At least one request a second, at most two, and a few more in the first second.
         #expect((30...66).contains(etcd.requests.count), "\(etcd.requests.count)")
     }
 

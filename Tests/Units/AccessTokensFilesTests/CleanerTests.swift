@@ -14,10 +14,10 @@ import TokenServiceConcurrency
         Thread.detachNewThread {
             var random = SplitMix64(seed: 1)
             while isDone.entries.isEmpty {
-                // Every day it leaves the processor to other tests between its visits.
+                // In everyday runs it yields the processor to other tests between its runs.
                 if !isThorough { usleep(1_000) }
                 for name in (try? place.names) ?? [] where name.hasPrefix(".") {
-                    // Most of them are left, or no swap gets through.
+                    // Leave most of them; otherwise no swap would succeed.
                     if name.hasSuffix("lock") || removesTemporaries && random.below(20) == 0 {
                         try? FileManager.default.removeItem(atPath: place.directory + "/" + name)
                     }

@@ -13,7 +13,7 @@ struct DamagedFileTests {
         place = try Place()
     }
 
-    /// Loads what is there, which changes nothing, and saves over it: a damaged file is set aside, and any other stays.
+    /// Loads the file, which changes nothing, and saves over it: a damaged file is set aside, and any other is left unchanged.
     private func code(saving isSaving: Bool = true) async throws -> TokenFileError.Code? {
         let (store, bytes) = (place.store, try place.bytes)
         let loading = await failure { _ = try await store.load() }
@@ -83,7 +83,7 @@ struct DamagedFileTests {
         var random = SplitMix64(seed: seed)
         let marker = Array(#"{"format":"tokenservice.token","#.utf8)
         for round in 0..<25 {
-            // Short ones more often: a single brace is a token file that was cut off.
+            // Short ones are more frequent: a single brace is a truncated token file.
             let tail = (0..<Int.random(in: 1...(round < 5 ? 2 : 2000), using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
             }

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Lets a service look at what is there, and then another user sign in over it.
+    /// Lets a service read the record, and then another user sign in over it.
     private func checkThatSignInReplaces(_ bytes: [UInt8]) async throws {
         try place.put(bytes)
         let error = try #require(await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() })

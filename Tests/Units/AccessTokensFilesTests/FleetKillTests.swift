@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Processes that share a grant, killed at any moment", .serialized)
 struct FleetKillTests {
-    /// `FLEET_KILLS` says how many are killed, `FLEET_PAUSE` how many milliseconds lie between two kills at most.
+    /// `FLEET_KILLS` sets how many processes are killed, `FLEET_PAUSE` the most milliseconds between two kills.
     @Test func `30: each session that is lost was lost by a process that was killed`() async throws {
         let place = try Place()
         let path = place.directory + "/ledger"
@@ -36,7 +36,7 @@ struct FleetKillTests {
                 try note("\(kill) kills in \(seconds) s: \(ledger.summary)")
             }
         }
-        // Where processes start slowly, the last ones are the first to load.
+        // If processes start slowly, the last kill may precede the first load.
         for _ in 0..<1_200 where ledger.rotations == 0 {
             try await Task.sleep(for: .milliseconds(50))
             for problem in try ledger.read() { Issue.record("\(problem)") }

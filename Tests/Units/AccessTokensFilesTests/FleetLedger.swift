@@ -32,7 +32,7 @@ struct Ledger {
         "\(sessions) sessions, \(rotations) rotations, \(reuses) requests refused after a killed process's token"
     }
 
-    /// Reads what is new; returns what no killed process explains.
+    /// Reads the new lines; returns the losses that no killed process explains.
     mutating func read() throws -> [String] {
         rest += String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
         var problems: [String] = []
@@ -62,13 +62,13 @@ struct Ledger {
             return []
         }
         reuses += 1
-        // The newest token of a session that has ended by then.
+        // The newest token of a session that had ended by then.
         guard let first = exchanges[presented], !isExplained(first) else { return [] }
         return ["\(presented) was presented by \(first.process), and again by \(process)"]
     }
 
-    /// Whether a process was killed before it did anything else, and what it got was never seen again: each death explains one loss
-    /// at most, its own.
+    /// Whether the process was killed right after the exchange and its token was never seen again: each killed process explains
+    /// at most one loss, its own.
     private func isExplained(_ exchange: Exchange) -> Bool {
         killed.contains(exchange.process) && lastLines[exchange.process] == exchange.number && exchanges[exchange.issued] == nil
     }

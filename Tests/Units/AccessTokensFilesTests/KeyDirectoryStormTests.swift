@@ -12,7 +12,7 @@ import Testing
             await withDiscardingTaskGroup { group in
                 for worker in 0..<4 {
                     group.addTask {
-                        // Each as another process would have it.
+                        // Each is a separate store, as in another process.
                         let store = FileTokenStores<String>(directory: place.directory).store(for: "Anna")
                         for step in 0..<3 {
                             do {

@@ -145,7 +145,7 @@ struct KeyDirectoryTests {
             default: #expect(try await keys(kind) == ["Anna"])
             }
             #expect(try self.mode(of: path("Anna")) == 0o700)
-            // Others may look at the directory of all keys, whose names are hashes.
+            // Others may list the directory of all keys, whose names are hashes.
             #expect(try self.mode(of: place.directory) == mode & 0o755)
         }
     }

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 @Suite("A process killed at any moment of a rotation keeps a grant that the server accepts")
 struct KillTests {
-    /// Where the kills found the client: with the server's last answer saved, or not yet, and with how many half saves.
+    /// What the client was doing when killed: with the server's last answer saved or not, and with how many partial saves.
     private struct Tally {
         var kills = 0
         var saved = 0
@@ -14,7 +14,7 @@ struct KillTests {
         var leftovers = 0
     }
 
-    /// On a disk nearly all the time goes by in waits for it; in memory the kills find the client elsewhere.
+    /// On a disk the client nearly always waits for it; in memory the kills happen at other points.
     private static var disks: [(directory: String, rotations: Int, kills: Int)] {
         let disk = FileManager.default.temporaryDirectory.path
         let memory = "/dev/shm"

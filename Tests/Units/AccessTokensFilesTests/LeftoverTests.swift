@@ -48,7 +48,7 @@ struct LeftoverTests {
         try await place.store.save(Place.stored())
         try await place.store.remove()
         #expect(try place.names == (Self.others + [name]).sorted())
-        // Unlocked, not only closed: a process that another test starts may have got a copy of the descriptor.
+        // Unlock it, not only close it: a process started by another test may have inherited the descriptor.
         try #require(flock(other.fileDescriptor, LOCK_UN) == 0)
         try await place.store.remove()
         #expect(try place.names == Self.others.sorted())

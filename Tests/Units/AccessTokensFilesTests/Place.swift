@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// A directory of a test's own, gone with this value.
+/// A directory for one test, removed together with this value.
 final class Place: Sendable {
     let directory: String
 
@@ -27,7 +27,7 @@ final class Place: Sendable {
 
     var bytes: [UInt8] { get throws { Array(try Data(contentsOf: URL(fileURLWithPath: path))) } }
 
-    /// Puts something in the token file's place, or beside it.
+    /// Writes bytes in place of the token file, or next to it.
     func put(_ bytes: some Sequence<UInt8>, as name: String = "token.json") throws {
         try Data(bytes).write(to: URL(fileURLWithPath: directory + "/" + name))
     }
@@ -41,7 +41,7 @@ final class Place: Sendable {
         return try #require(attributes[.posixPermissions] as? NSNumber).intValue
     }
 
-    /// The only value that any of the tests may not see in a text.
+    /// The value that no text may show in any of the tests.
     static let secret = "SECRET"
 
     static func stored(_ number: Int = 0) -> StoredToken {
@@ -51,7 +51,7 @@ final class Place: Sendable {
     }
 }
 
-/// The error of an operation, if it is a store's, after a look for secrets in every text that it makes.
+/// Returns an operation's error, which must be a store's, after checking all of its texts for secrets.
 func failure(of operation: () async throws -> Void) async -> TokenFileError? {
     do {
         try await operation()

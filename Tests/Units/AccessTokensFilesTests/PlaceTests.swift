@@ -51,7 +51,7 @@ struct PlaceTests {
 
     @Test func `another user's file is neither read, nor overwritten, nor removed, whatever it holds`() async throws {
         try await place.store.save(Place.stored())
-        // Root can give a token file away; any other user looks at a file of root's.
+        // Root can give a token file to another user; other users read a file that belongs to root.
         let owner: uid_t = geteuid() == 0 ? 12345 : 0
         let path = geteuid() == 0 ? place.path : "/etc/passwd"
         if geteuid() == 0 { try #require(unsafe chown(path, owner, getgid()) == 0) }

@@ -3,7 +3,7 @@ import ChildProcesses
 import Foundation
 import Testing
 
-/// A rotating client as a process, and the ledger of the server that it talks to.
+/// A rotating client in a separate process, and the ledger of its server.
 struct Rotation: Sendable {
     let place: Place
 
@@ -25,21 +25,21 @@ struct Rotation: Sendable {
         }
     }
 
-    /// Lets a process save once, with a limit on the size of files, and returns what it says.
+    /// Lets a process save once, with a limit on the size of files, and returns its output.
     func saveOnce(limit: Int, umask: String) async throws -> String {
         try await run(Self.program, [place.path, ledger, "\(limit)", umask]) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
         }
     }
 
-    /// Lets a process be a tool, and returns what it says.
+    /// Runs a process as a tool, and returns its output.
     func visit(_ kind: String) async throws -> String {
         try await run(Self.program, [place.path, ledger, kind]) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
         }
     }
 
-    /// Lets a process save once, at a relative path, in a working directory that has been deleted; returns what it says.
+    /// Lets a process save once, at a relative path, in a working directory that has been deleted; returns its output.
     func saveOnceNowhere(at path: String) async throws -> String {
         let script = #"mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@""#
         let program = try Self.program.path
@@ -49,7 +49,7 @@ struct Rotation: Sendable {
         }
     }
 
-    /// Lets a process look for keys in the directory, and in that of one key, without the permission to; returns what it says.
+    /// Lets a process look for keys in the directory, and in that of one key, without permission; returns its output.
     func lookWithoutPermission() async throws -> String {
         try await run(Self.program, [place.directory]) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
@@ -64,7 +64,7 @@ struct Rotation: Sendable {
             var text = ""
             var count = 0
             while count < lines {
-                // Until there is something: the process says when, no clock.
+                // Waits until there is output: the process decides when, not a clock.
                 let data = output.availableData
                 if data.isEmpty { break }
                 text = String(decoding: data, as: UTF8.self)
@@ -81,7 +81,7 @@ struct Rotation: Sendable {
         _ program: URL, _ arguments: [String], _ body: @escaping @Sendable (FileHandle, pid_t) -> String
     ) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: reading waits, and the pool has few threads.
+            // On its own thread: reading blocks, and the pool has few threads.
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {

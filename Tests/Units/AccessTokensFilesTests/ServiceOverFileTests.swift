@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 
 @Suite("A service over a file", .inRealTime)
 struct ServiceOverFileTests {
-    /// Counts what a server was asked, and with which refresh token.
+    /// Records a server's requests and their refresh tokens.
     private final class Server: TokenLoader {
         let grants = Lock<[String?]>([])
 

@@ -22,7 +22,7 @@ struct SharedFileHistoryTests {
         let kills = environment["TOKEN_FILE_KILLS"].flatMap { Int($0) } ?? 12
         let seed = environment["TOKEN_FILE_SEED"].flatMap { UInt64($0) } ?? .random(in: .min ... .max)
         var done = (kills: 0, swaps: 0, failures: 0)
-        // Each history has a few kills only: operations that were never answered make the check of a long one slow.
+        // Each history has a few kills only: operations without an answer slow down the check of a long history.
         while done.kills < kills {
             let place = try Place()
             let stores = (0..<4).map { number in

@@ -102,7 +102,7 @@ struct SharedFileTests {
         let store = store, place = place, environment = environment
         let next = TokenService(sharedStore: store, environment: environment) { _ in AccessToken("next") }
         let first = TokenService(sharedStore: store, environment: environment) { _ in
-            // As if it had been at it for 121 s.
+            // As if it had been loading for 121 s.
             let time = try #require(BootTime.now), bytes = try place.bytes
             let end = try #require(bytes.firstIndex(of: UInt8(ascii: "\n")))
             let words = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ")

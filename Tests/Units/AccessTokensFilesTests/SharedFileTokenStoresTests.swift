@@ -84,7 +84,7 @@ import TokenServiceConcurrency
 
     @Test func `processes share each key's grant, and one signs an account out for all`() async throws {
         try await withDirectory {
-            // A slow clock: a busy machine may take longer than a store has.
+            // A slow clock: a busy machine may take longer than a store's limit.
             let tables = (0..<2).map { _ in
                 TokenServices<String>(
                     keepingIdle: 0, sharedStores: stores(), environment: .init(clock: PatientClock())

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// A shared file store in a process of its own, which is killed now and then in the middle of an operation.
+/// A shared file store in its own process, which is sometimes killed in the middle of an operation.
 final class StoreInProcess: SharedTokenStore {
     private struct State: Sendable {
         var random: SplitMix64
@@ -19,10 +19,10 @@ final class StoreInProcess: SharedTokenStore {
     private let state: Lock<State>
     /// Operations wait here for the process's answer.
     private let queue = DispatchQueue(label: "StoreInProcess")
-    /// Touched on the queue only.
+    /// Accessed only on the queue.
     private nonisolated(unsafe) var worker: ChildProcess?
 
-    /// - Parameter operationsPerKill: How many operations a process lives for.
+    /// - Parameter operationsPerKill: How many operations a process performs before it is killed.
     init(path: String, operationsPerKill: ClosedRange<Int>, seed: UInt64) {
         self.path = path
         self.operationsPerKill = operationsPerKill
@@ -60,7 +60,7 @@ final class StoreInProcess: SharedTokenStore {
 
     private func askNow(_ line: String) throws -> [String] {
         let worker = unsafe try worker ?? start()
-        // How many turns of a loop after the question it's killed; `nil`: this time it isn't.
+        // After how many turns of a loop the process is killed; `nil`: not this time.
         let turns = state.withLock { state -> Int? in
             state.operationsUntilKill -= 1
             guard state.operationsUntilKill <= 0 else { return nil }

@@ -3,10 +3,10 @@ import AccessTokensFiles
 import Foundation
 import Testing
 
-/// Guarantee 45, with processes: a tool that ends in the ordinary way loses no refresh token that the server has rotated.
+/// Guarantee 45, with processes: a tool that exits normally loses no refresh token that the server has rotated.
 @Suite(.timeLimit(.minutes(10)))
 struct ToolTests {
-    /// Runs a tool that finds a token shortly before its end; returns the grant in its store and the one issued last.
+    /// Runs a tool that finds a token that is about to expire; returns the grant in its store and the one issued last.
     private func run(_ kind: String) async throws -> (stored: Int, issued: Int?) {
         let place = try Place()
         let store = FileTokenStore(path: place.path)

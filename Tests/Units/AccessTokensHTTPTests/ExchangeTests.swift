@@ -7,7 +7,7 @@ import Testing
 import TokenServiceConcurrency
 import AccessTokensHTTP
 
-/// Something that tells when it is released.
+/// An object that signals its release.
 final class Belonging: Sendable {
     private let released: AsyncStream<Void>.Continuation
 
@@ -20,7 +20,7 @@ final class Belonging: Sendable {
 struct `An exchange` {
     static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// A `POST` in a session of its own, that keeps the belonging.
+    /// Sends a `POST` in its own session, which retains the belonging.
     @concurrent private static func post(
         to server: LoopbackServer, keeping belonging: Belonging, within limit: Duration = .seconds(300)
     ) async throws -> TransportResponse {
@@ -61,7 +61,7 @@ struct `An exchange` {
         #expect(try await Self.post(to: server, keeping: Belonging(continuation)).status == 200)
     }
 
-    // In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+    // In its own process, since all sessions of a process wait while Foundation is busy; it takes seconds.
     @Test(.thorough) func `that ends while Foundation makes its task is not sent, and ends its session`() async {
         await #expect(processExitsWith: .success) {
             let hostile = try LoopbackServer { _ in LongHeader.reply }

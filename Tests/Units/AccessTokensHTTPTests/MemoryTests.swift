@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import AccessTokensHTTP
 
-/// The peak memory of bodies that are longer than their exchange's limit, each in a process of its own.
+/// The peak memory of bodies that are longer than their exchange's limit, each in its own process.
 @Suite(.timeLimit(.minutes(10)))
 struct MemoryTests {
     static let spaces = [UInt8](repeating: 0x20, count: 1 << 16)
@@ -21,7 +21,7 @@ struct MemoryTests {
         let bytes = stride(from: 0, to: bits.count - 7, by: 8).map { start in
             (0..<8).reduce(UInt8(0)) { $0 | (bits[start + $1] ? 1 << UInt8($1) : 0) }
         }
-        // Eight matches are 13 bytes, so the bytes repeat themselves.
+        // Eight matches take 13 bytes, so the bytes repeat.
         return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + bytes[..<2] + (0..<260_000).flatMap { _ in bytes[2..<15] }
     }
 
@@ -39,7 +39,7 @@ struct MemoryTests {
         ("zstd", { .raw(Array(head("Content-Encoding: zstd\r\n").utf8) + zstd) }),
     ]
 
-    // A sanitizer has memory of its own, which would count.
+    // A sanitizer uses memory itself, which would be counted.
     @Test(.thorough, arguments: replies.indices)
     func `a body beyond the limit is given up before it fills the memory`(index: Int) async {
         await #expect(processExitsWith: .success) { [index] in
@@ -55,7 +55,7 @@ struct MemoryTests {
             NetworkSession(configuration: configuration, challenges: .returnToCaller, keeping: Belonging(continuation))
                 .send(request, as: exchange)
             let failure = await #expect(throws: TransportError.self) { try await exchange.answer() }
-            // A libcurl without zstd ends with an error of its own.
+            // A libcurl without zstd fails with another error.
             if case .tooLong = failure {} else { #expect(name == "zstd", "\(failure as Any)") }
             // The session's memory counts until it has ended.
             #expect(await released.first { true } != nil)
@@ -65,9 +65,9 @@ struct MemoryTests {
         }
     }
 
-    // Foundation keeps the body of a redirect to itself, and copies all of it for each part that arrives. While the server is faster than
-    // that, neither `suspend()` nor `cancel()` gets a turn, nor does any other session of the process. One took 37 MiB after 1 s, 56 after
-    // 5 s, 80 after 13 s and 103 after 25 s.
+    // Foundation buffers the body of a redirect itself, and copies all of it for each part that arrives. While the server is
+    // faster, neither `suspend()` nor `cancel()` nor any other session of the process gets a turn. One took 37 MiB after 1 s, 56
+    // after 5 s, 80 after 13 s and 103 after 25 s.
     @Test(.thorough, arguments: [301, 302, 303, 307, 308])
     func `the caller of a redirect with an endless body gets the time-out`(status: Int) async {
         await #expect(processExitsWith: .success) { [status] in

@@ -5,9 +5,9 @@ import TokenServiceConcurrency
 
 @testable import AccessTokensHTTP
 
-/// Secrets as servers, frameworks and proxies quote them: spellings made at random, one inside the other.
+/// Secrets as servers, frameworks and proxies quote them: randomly nested spellings.
 ///
-/// A case's argument is its seed. `SPELLING_SEED=42 swift test --filter SpellingTests` begins with that one.
+/// A case's argument is its seed. `SPELLING_SEED=42 swift test --filter SpellingTests` starts with that seed.
 struct SpellingTests {
     static let seeds: [UInt64] = {
         let first = ProcessInfo.processInfo.environment["SPELLING_SEED"].flatMap(UInt64.init) ?? 1
@@ -16,7 +16,7 @@ struct SpellingTests {
 
     typealias Spelling = (name: String, spell: @Sendable (String, inout SplitMix64) -> String)
 
-    /// Writes some characters, or all of them, in another way; always that with which an escape begins.
+    /// Returns a spelling that escapes some or all characters, and always the one with which an escape begins.
     static func escaping(
         _ name: String, always: Bool = false, introducer: Unicode.Scalar? = nil,
         _ escape: @escaping @Sendable (Unicode.Scalar, inout SplitMix64) -> String
@@ -136,14 +136,14 @@ struct SpellingTests {
             var spellings: [Spelling] = []
             if Bool.random(using: &random), let first = Self.base64.randomElement(using: &random) { spellings.append(first) }
             for _ in 0..<Int.random(in: 0...2, using: &random) {
-                // Capitals make another text of Base64.
+                // Base64 is case-sensitive.
                 let escapes = spellings.isEmpty ? Self.escapes[...] : Self.escapes.dropLast()
                 if let next = escapes.randomElement(using: &random) { spellings.append(next) }
             }
             if Bool.random(using: &random), let last = Self.wraps.randomElement(using: &random) { spellings.append(last) }
             let echo = spellings.reduce(secret) { $1.spell($0, &random) }
             let shown = ServerText.safe("wrong: (\(echo)) was sent", hiding: [secret])
-            // A blank, a plus, a minus or a backslash at an edge may stay.
+            // A space, a plus, a minus or a backslash at an edge may remain.
             let rest = shown.replacing("[hidden]", with: "", maxReplacements: 1).replacing("wrong: (", with: "")
             #expect(
                 shown.contains("[hidden]") && Unescaped(rest.utf8).bytes == Array(")wassent".utf8),

@@ -5,7 +5,7 @@ import Testing
 import AccessTokensHTTP
 
 @Suite struct `The time limits of an exchange` {
-    // Foundation on Linux knows only whole seconds, and takes nine tenths of one for none.
+    // Foundation on Linux only supports whole seconds, and rounds 0.9 s down to none.
     @Test(arguments: [(0.9, 2), (0, 1), (60, 61), (1.5, 3), (-5, 1)])
     func `come before the session's own`(limit: TimeInterval, own: TimeInterval) {
         #expect(Self.ownLimit(of: limit) == own)

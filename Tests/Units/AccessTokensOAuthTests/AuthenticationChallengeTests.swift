@@ -55,7 +55,7 @@ struct AuthenticationChallengeTests {
         #expect(challenge["error"] == error && challenge["scope"] == "x y")
     }
 
-    // RFC 9110 §11.1 and §11.2: names are compared without case, none may come twice.
+    // RFC 9110 §11.1 and §11.2: names are compared without case, and none may be repeated.
     @Test func `names have no case, and of a repeated parameter the first counts`() throws {
         let header = #"BEARER Error="invalid_token" ERROR="other" realm=x"#
         let challenge = try #require(Challenge.challenges(in: header).first)

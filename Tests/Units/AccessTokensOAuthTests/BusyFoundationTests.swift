@@ -6,7 +6,7 @@ import LoopbackServers
 import TestBudgets
 import Testing
 
-/// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+/// In its own process, since all sessions of a process wait while Foundation is busy; it takes seconds.
 @Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)
 struct BusyFoundationTests {
     @Test func `the time limit and a cancellation hold while Foundation reads a header for seconds`() async {

@@ -44,7 +44,7 @@ struct ClientCredentialsRequestTests {
     }
 
     // RFC 6749 §2.3.1 and App. B: id and secret are encoded separately before they are joined; a space as %20, since some servers
-    // undo nothing but %XX there.
+    // decode only %XX there.
     @Test(arguments: [
         ("me", "secret", "me:secret"), ("a:b c", "p+w/d:=&%2B x?", "a%3Ab%20c:p%2Bw%2Fd%3A%3D%26%252B%20x%3F"),
         ("ü", "€~*", "%C3%BC:%E2%82%AC%7E*"),
@@ -64,7 +64,7 @@ struct ClientCredentialsRequestTests {
                 == "grant_type=client_credentials&client_id=a%3Ab&client_secret=p%2Bw+d")
     }
 
-    // RFC 9700 §4.14.2: nothing is sent again blindly; pauses and repetitions are the service's.
+    // RFC 9700 §4.14.2: nothing is sent again blindly; the service decides about pauses and retries.
     @Test(arguments: [200, 401, 500, 503])
     func `a load is one request, however it ends`(status: Int) async throws {
         let transport = ScriptedTransport { TransportResponse(status: status) }

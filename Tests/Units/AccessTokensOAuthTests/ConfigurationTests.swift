@@ -23,7 +23,7 @@ struct ConfigurationTests {
         return "\(failure)"
     }
 
-    // RFC 6749 §3.2: TLS but for the loopback interface; no fragment. RFC 9700 §4.9: no credentials in the URL.
+    // RFC 6749 §3.2: TLS except on the loopback interface; no fragment. RFC 9700 §4.9: no credentials in the URL.
     @Test(arguments: [
         ("http://as.example/token", "https"), ("http://127.0.0.1.example/token", "https"), ("http://127.1/token", "https"),
         ("http://0127.0.0.1/token", "https"), ("http://127.0.0.01/token", "https"), ("http://+127.0.0.1/token", "https"),

@@ -41,14 +41,14 @@ final class CredentialCommandTests {
         #expect(try await shell(script).read() == "x")
     }
 
-    // Such as the sockets of Foundation on Linux, which requests to servers go through.
+    // Such as Foundation's sockets on Linux, through which requests are sent.
     @Test func `a program inherits no open file`() async throws {
         let file = unsafe open("/dev/null", O_RDONLY)
         defer { close(file) }
         #expect(try await shell("if (: <&\(file)) 2>&-; then printf inherited; else printf none; fi").read() == "none")
     }
 
-    // They open it without close-on-exec at any moment, maybe after the list of open files was read.
+    // The threads open it without close-on-exec at any time, maybe after the list of open files was read.
     @Test func `a program inherits no file that other threads open meanwhile`() async throws {
         let file = directory.appending(path: "opened").path
         try Data().write(to: URL(fileURLWithPath: file))
@@ -106,7 +106,7 @@ final class CredentialCommandTests {
     }
 
     #if os(Linux)
-    // In a session of its own it is not killed; that it keeps the output open must not make what came so far the whole.
+    // In its own session it isn't killed, and it keeps the output open; the partial output must not be taken for all of it.
     @Test func `output that a process of another group keeps open is never taken for whole`() async throws {
         let script = "setsid sleep 5 & printf hush"
         #expect(try await problem(shell(script, .milliseconds(300))).contains("did not end within"))

@@ -79,7 +79,7 @@ final class CredentialFileTests {
         #expect(try await problem(CredentialFile(path: directory.appending(path: "pipe").path)).contains("not a regular file"))
     }
 
-    // The error tells a torn file, which is good at the next attempt, from an empty one.
+    // The error distinguishes a half-written file, which can be read at the next attempt, from an empty one.
     @Test func `a file that is written while it is read is not used`() async throws {
         let path = path
         for change in ["other1", "much longer", ""] {
@@ -91,7 +91,7 @@ final class CredentialFileTests {
                         defer { isFirst = false }; return isFirst
                     })
                 else { return }
-                // In place, as a program does that doesn't rename.
+                // Write in place, like a program that doesn't rename.
                 let handle = FileHandle(forWritingAtPath: path)
                 try? handle?.truncate(atOffset: 0)
                 try? handle?.write(contentsOf: Data(change.utf8))
@@ -101,7 +101,7 @@ final class CredentialFileTests {
         }
     }
 
-    // File systems keep that time in steps: up to Linux 6.12 of some milliseconds.
+    // File systems record modification times in steps: of several milliseconds up to Linux 6.12.
     @Test func `a file that is written while it is read is not used even if its size and time stay`() async throws {
         let path = path
         try write(Data(repeating: UInt8(ascii: "a"), count: 5_000))
@@ -125,7 +125,7 @@ final class CredentialFileTests {
         #expect(try await problem(CredentialFile(path: path + "\0.sealed")).contains("cannot be opened"))
     }
 
-    /// The credential that was spent, and the file that was there before.
+    /// The credentials that were spent, and the contents of the file before.
     private final class Ledger: Sendable {
         let newest = Lock(0)
         let spent = Lock<[(before: Int, text: String)]>([])
@@ -167,7 +167,7 @@ final class CredentialFileTests {
             }
             try await group.waitForAll()
         }
-        // The ledger: what was spent, beside what the file had.
+        // The spent credentials, to be compared with the file's contents.
         let spent = ledger.spent.withLock { $0 }
         #expect(!spent.isEmpty && transport.requests.count == spent.count)
         for (before, credential) in spent {

@@ -53,7 +53,7 @@ struct CredentialURLTests {
         let thief = try server("hush")
         let server = try server("hush", status: "\(status) Elsewhere", headers: "Location: \(thief.url)\r\n")
         #expect(try await problem(credential(server.url, ["Authorization": "bearer hush"])).status == status)
-        // The thief's first request is ours, so nothing came before it.
+        // The thief's first request is this one, so it received none before.
         _ = try await credential(thief.url.appending(path: "ours")).read()
         #expect(try #require(await thief.requests.first { _ in true }).hasPrefix("GET /token/ours "))
     }

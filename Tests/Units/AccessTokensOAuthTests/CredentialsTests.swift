@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// The client's credentials, which are requested for each request.
+/// The client's credentials, which are obtained for each request.
 @Suite(.inRealTime)
 struct CredentialsTests {
     let transport = ScriptedTransport { .token() }

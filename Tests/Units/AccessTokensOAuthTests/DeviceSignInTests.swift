@@ -7,7 +7,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// On a clock that stands still until the test moves it.
+/// With a clock that stands still until the test moves it.
 @Suite(.timeLimit(.minutes(5)))
 struct DeviceSignInTests {
     let clock = ManualClock()
@@ -32,7 +32,7 @@ struct DeviceSignInTests {
         return answer
     }
 
-    /// A server that gives its answers in order, and a client of it.
+    /// Returns a server with scripted answers, and a client of it.
     func client(_ answers: [TransportResponse]) throws -> (OAuthClient, ScriptedTransport) {
         let rest = Lock(answers)
         let transport = ScriptedTransport {
@@ -81,7 +81,7 @@ struct DeviceSignInTests {
         }
     }
 
-    // RFC 8628 §3.5: slow_down counts for good; a broken connection makes pauses longer until there is an answer.
+    // RFC 8628 §3.5: slow_down has a lasting effect; a broken connection lengthens pauses only until there is an answer.
     @Test(
         arguments: [
             ([error("authorization_pending"), error("authorization_pending")], [5, 5, 5]),
@@ -127,7 +127,7 @@ struct DeviceSignInTests {
         #expect(transport.requests.count == 3)
     }
 
-    // RFC 8628 §3.5: the interval lies between questions. Before the first there is none.
+    // RFC 8628 §3.5: the interval separates requests; there is none before the first.
     @Test(arguments: [
         (6, 5, 0, 5000), (5, 5, 0, 4000), (3, 5, 0, 2000), (2, 5, 0, 1000), (1, 5, 0, 500), (1800, 1800, 0, 1_799_000),
         (1800, 5, 1797, 2000), (1800, 5, 1799, 500),

@@ -6,11 +6,11 @@ import Foundation
 import TestBudgets
 import Testing
 
-/// Assertions, codes, verifiers, subject tokens: hidden as client secrets are, whichever code writes them.
+/// Assertions, codes, verifiers, subject tokens: hidden like client secrets, whichever code writes the text.
 @Suite(.inRealTime)
 struct DoorSecretsTests {
     static let secret = "s3cr3t+/: ü"
-    /// A verifier has but letters, digits and `-._~`.
+    /// A verifier has only letters, digits and `-._~`.
     static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
     /// Everything secret that an exchange can carry, alone in its form.
@@ -41,7 +41,7 @@ struct DoorSecretsTests {
 
     @Test(arguments: SecretsTests.spellings.filter { !$0.contains("me:") } + [secret])
     func `18: whatever an exchange carries is hidden in every spelling`(echo: String) async throws {
-        // Base64 of "me:secret" is a spelling of a client's secret alone, and SecretsTests has it.
+        // Base64 of "me:secret" is a spelling only of a client's secret, which SecretsTests covers.
         guard Data(base64Encoded: echo).map({ !$0.starts(with: Data("me:".utf8)) }) ?? true,
             !echo.hasPrefix("bWU6")
         else { return }

@@ -2,7 +2,7 @@ import AccessTokensOAuth
 import LoopbackServers
 import Testing
 
-/// Something that a server does wrong, and what must come of it when it answers a refresh token.
+/// A server's fault, and the expected result when it happens in the answer to a refresh token.
 struct Fault: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
         case error(OAuthError.Code, retryAfter: Duration? = nil)
@@ -13,7 +13,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     let reply: LoopbackServer.Reply
     let outcome: Outcome
 
-    /// The refresh token that the next load must use: the one that the server replaced it with, if it can be known.
+    /// The refresh token that the next load must use: the server's replacement, if the client can know it.
     let kept: String
 
     init(_ name: String, _ reply: LoopbackServer.Reply, _ outcome: Outcome, kept: String = "refresh-1") {
@@ -42,8 +42,8 @@ extension Fault {
     static let headers = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
     static let beginning = #"{"access_token":"new-access","token_type":"Bearer","refresh_token":"refresh-2","#
 
-    /// A connection that ends between two lines of the header is missing on purpose: before Swift 6.4, Foundation itself
-    /// ends the process on Linux then (swift-corelibs-foundation#5285), and no code outside of it can prevent that.
+    /// A connection that ends between two lines of the header is missing on purpose: before Swift 6.4, it makes Foundation crash
+    /// the process on Linux (swift-corelibs-foundation#5285), and no code outside of it can prevent that.
     static let ofConnections = [
         Fault("never answers", .unfinished(""), .error(.timedOut)),
         Fault("never ends the header", .unfinished("HTTP/1.1 200 OK\r\nContent-"), .error(.timedOut)),

@@ -27,7 +27,7 @@ struct FaultTests {
         }
     }
 
-    /// A transport whose limit is short only where it must pass, and counts only once the request has arrived.
+    /// A transport whose limit is short only if it must pass, and counts only once the request has arrived.
     ///
     /// So a busy machine can't make it pass elsewhere. Short, since Foundation keeps a processor busy on Linux while it waits.
     struct Transport: TokenTransport {
@@ -85,7 +85,7 @@ struct FaultTests {
         } catch let error as TokenServiceError {
             check(error, against: fault.outcome)
         }
-        // When to try again is the service's decision; here the test does so at once.
+        // The service would decide when to try again; here the test does so at once.
         await tokens.retryNow()
         #expect(try await tokens.retrieveToken().value == "good")
         var requests = server.requests.makeAsyncIterator()
@@ -121,7 +121,7 @@ struct FaultTests {
         Grant(type: "urn:ietf:params:oauth:grant-type:device_code", ["device_code": "refresh-1"]),
     ]
 
-    // Each exchange reads its answers in the same place; the faults of connections are the transport's, and have been tested.
+    // All exchanges read their answers in the same code; faults of connections concern the transport, and are tested elsewhere.
     @Test(arguments: Fault.ofAnswers + Fault.ofLifetimes, exchanges)
     func `whatever a server does, an exchange loses no refresh token and shows nothing`(fault: Fault, grant: Grant) async throws {
         let (server, transport) = try server(fault)
@@ -145,7 +145,7 @@ struct FaultTests {
         #expect(try await client.token(for: grant).token.value == "good")
     }
 
-    // Requests that bring no token: the first request of a device, an introspection, a form to any endpoint.
+    // Requests whose answer has no token: a device's first request, an introspection, a form to any endpoint.
     @Test(arguments: Fault.ofAnswers)
     func `whatever a server does, a request for no token ends with an error and shows nothing`(fault: Fault) async throws {
         for request in 0..<3 {
@@ -159,7 +159,7 @@ struct FaultTests {
                 }
             }
             guard case .error(let code, let retryAfter) = fault.outcome else { throw error }
-            // A token is not what is looked for.
+            // No token is expected.
             let expected = code == .unsupportedTokenType ? .unreadableResponse : code
             #expect(error.code == expected && error.retryAfter == retryAfter && error.remedy != .signIn, "\(error)")
             for secret in secrets { #expect(!texts(error).contains(secret)) }

@@ -12,7 +12,7 @@ import Glibc
 import Musl
 #endif
 
-/// The answers that end the process on Linux, as `SECURITY.md` lists them, each in a process of its own.
+/// The answers that crash the process on Linux, as `SECURITY.md` lists them, each in a process of its own.
 ///
 /// If one of these fails, Foundation survives it now: correct the document.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
@@ -39,7 +39,7 @@ struct FoundationCrashTests {
     @Test(arguments: answers.indices)
     func `an answer that ends the process on Linux still does`(index: Int) async {
         await #expect(processExitsWith: .signal(Self.trap)) { [index] in
-            // Without a backtrace, which takes long and says nothing new.
+            // Without a backtrace, which takes long and isn't needed.
             for number in [SIGILL, SIGTRAP] { signal(number, SIG_DFL) }
             let server = try LoopbackServer(answering: Self.answers[index])
             _ = try? await URLSessionTransport().send(TransportRequest(url: server.url, timeLimit: .seconds(60)))

@@ -5,7 +5,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-/// Every grant leaves as its specification writes it.
+/// Every grant is sent as its specification says.
 @Suite(.inRealTime)
 struct GrantTests {
     let transport = ScriptedTransport { .token() }
@@ -18,7 +18,7 @@ struct GrantTests {
             issuer: "https://as.example", transport: transport ?? self.transport)
     }
 
-    /// The names and values of the form that a grant leaves as, decoded.
+    /// Returns the decoded names and values of the form that a grant is sent as.
     func form(_ grant: Grant, _ authentication: ClientAuthentication = .publicClient) async throws -> [String] {
         _ = try await client(authentication).token(for: grant)
         let body = try String(decoding: #require(transport.requests.last).body, as: UTF8.self)
@@ -40,7 +40,7 @@ struct GrantTests {
             try await form(.clientCredentials(scope: "a b"), .clientSecretBasic("x")) == [
                 "grant_type=client_credentials", "scope=a b",
             ])
-        // MCP's Python SDK (2.3.0) looks for the id in the form, whatever the header has.
+        // MCP's Python SDK (2.3.0) looks for the id in the form, even if the header has one.
         #expect(
             try await form(.clientCredentials(), .clientSecretBasic("x").namingClient) == [
                 "grant_type=client_credentials", "client_id=s6BhdRkqt3",
@@ -148,7 +148,7 @@ struct GrantTests {
         #expect(try await client.token(for: .refreshToken("r")).token.tokenType == "DPoP")
     }
 
-    // RFC 6749 §5.2: what ends a refusal depends on who gave what was refused.
+    // RFC 6749 §5.2: the remedy for a refusal depends on where the refused credential came from.
     @Test(arguments: [
         (Grant.authorizationCode("c", verifier: nil), TokenServiceError.Remedy.signIn), (.refreshToken("r"), .signIn),
         (.clientCredentials(), .clientRegistration), (.jwtBearer("a"), .clientRegistration),
@@ -187,7 +187,7 @@ struct GrantTests {
         let salvaged = try await #require(throws: SalvagedGrant.self) {
             try await client.token(for: .authorizationCode("c", verifier: nil))
         }
-        // Without an old one to compare with, the last counts.
+        // Without an old token to compare with, the last one counts.
         #expect(["r2", "r1"].contains(salvaged.grant.refreshToken))
         #expect((salvaged.reason as? OAuthError)?.code == code)
         #expect(!texts(salvaged).contains("r2"))

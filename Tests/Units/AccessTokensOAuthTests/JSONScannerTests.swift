@@ -4,7 +4,7 @@ import Testing
 @testable import AccessTokensOAuth
 
 struct JSONScannerTests {
-    // RFC 8259; what Foundation's decoder takes, the scanner takes, and reads the same.
+    // RFC 8259; the scanner accepts everything that Foundation's decoder accepts, and reads the same values.
     @Test(arguments: [
         #"{"a":"\"\\\/\b\f\n\r\t\u00e9\uD83D\uDD11é🔑"}"#, #"{"a":"x","b":[{"c":[1,-0.5e+3,true,null,{}]},[]]}"#, "{ }",
         " \t\r\n{\"a\" :\"b\" ,\"c\": 1 } \n", #"{"":"","a":""}"#, #"{"a":1E5,"b":0,"c":-0,"d":1.0,"e":10}"#,
@@ -33,7 +33,7 @@ struct JSONScannerTests {
         #expect(AnswerMembers(Data(text.utf8)).problem != nil)
     }
 
-    // A refresh token must not be lost behind what breaks a rule.
+    // A refresh token after a syntax error must not be lost.
     @Test(arguments: [
         #"{"a":'b',"refresh_token":"r"}"#, #"{"a":[1,}, "b"],"refresh_token":"r"}"#, #"{a:{"b":"c,"},"refresh_token":"r"}"#,
         #"{"a":1 "refresh_token":"r"}"#, #"{"a":"\x","refresh_token":"r","b"}"#, #"{,"refresh_token":"r",,"#,

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 @Suite(.inRealTime)
 struct OAuthErrorTests {
-    // RFC 6749 §5.2; a status of a busy or broken server wins over the code.
+    // RFC 6749 §5.2; the status of a busy or broken server takes precedence over the code.
     @Test(arguments: [
         // No user can sign in again for a program that acts for itself.
         (400, "invalid_grant", TokenServiceError.Remedy.clientRegistration), (200, "invalid_grant", .clientRegistration),
@@ -79,7 +79,7 @@ struct OAuthErrorTests {
         #expect("\(failure)".contains("at https://as.example/token"))
     }
 
-    // RFC 9110 §10.2.3 and §5.6.7. The wall clock stands at 1994-11-06 08:49:07 UTC.
+    // RFC 9110 §10.2.3 and §5.6.7. The wall clock shows 1994-11-06 08:49:07 UTC.
     @Test(arguments: [
         ("120", Duration.seconds(120)), (" 7 ", .seconds(7)), ("1", .seconds(1)),
         ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(30)), ("Sunday, 06-Nov-94 08:49:37 GMT", .seconds(30)),

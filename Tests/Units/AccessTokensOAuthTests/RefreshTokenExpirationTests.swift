@@ -6,7 +6,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// A refresh token's own expiration, which some servers tell and no specification names.
+/// A refresh token's own expiration, which some servers send and no specification defines.
 final class RefreshTokenExpirationTests: Sendable {
     static let start = Date(timeIntervalSince1970: 1_000_000_000)
     static let known = start.addingTimeInterval(60)
@@ -48,7 +48,8 @@ final class RefreshTokenExpirationTests: Sendable {
         #expect(try await renew(#""refresh_token_expires_in":"soon","refresh_expires_in":6"#) == 6)
     }
 
-    // Keycloak's offline tokens have a zero; others say “never” with a large number. A wrong value costs no token.
+    // Keycloak's offline tokens have a zero; others say “never” with a large number. An invalid value doesn't invalidate the
+    // token.
     @Test(arguments: ["0", "315360000", "1e300", "-1", #""x""#, "{}", "null", "NaN"])
     func `a new refresh token without a time never expires`(value: String) async throws {
         #expect(try await renew(#""refresh_token":"r2","refresh_token_expires_in":\#(value)"#) == nil)
@@ -149,7 +150,7 @@ final class RefreshTokenExpirationTests: Sendable {
             } else {
                 let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
                 #expect(error?.remedy == .signIn && "\(error as Any)".contains("expired at 2001-09-09T01:49:10Z"))
-                // If the clock was wrong, the program can have it sent after all.
+                // If the clock was wrong and is corrected, the token is sent after all.
                 time.withLock { $0 -= 200 }
                 await tokens.retryNow()
                 #expect(try await tokens.retrieveToken().value == "abc")

@@ -51,14 +51,15 @@ struct RefreshTokenLoaderTests {
         #expect(request.headers["Authorization"] == nil)
     }
 
-    // RFC 6749 §6, §3.3: a server may spell what it granted in its own way, so the answer's scope is no filter by itself.
+    // RFC 6749 §6, §3.3: a server may spell the granted scopes in its own way, so the answer's scope isn't used as a filter by
+    // default.
     @Test(arguments: ["read write", "api://x/read", "READ", "", nil])
     func `the scope is sent as it was configured, whatever the last answer granted`(granted: String?) async throws {
         let form = try await form(scope: " read  admin", replacing: AccessToken("old", scope: granted, refreshToken: "r"))
         #expect(form == "grant_type=refresh_token&refresh_token=r&scope=read+admin")
     }
 
-    // RFC 6749 §6: the scope must not include any that was not granted; none means all that were.
+    // RFC 6749 §6: the scope must not include any that was not granted; none means all that were granted.
     @Test(
         arguments: [
             (nil, "read write", nil), ("", "read write", nil), ("read", "read write", "read"),
@@ -97,7 +98,7 @@ struct RefreshTokenLoaderTests {
         #expect("\(error)".hasPrefix("\(advice) Cause: \(cause)"))
     }
 
-    // RFC 9700 §4.14.2 (museum 19): whatever happened, nothing is sent again.
+    // RFC 9700 §4.14.2 (museum 19): nothing is sent again, whatever happened.
     @Test(arguments: [200, 400, 401, 403, 500, 503])
     func `a load is one request, however it ends`(status: Int) async throws {
         let transport = ScriptedTransport { TransportResponse(status: status) }

@@ -40,7 +40,7 @@ struct RenewalTests {
                 == AccessToken("abc", lifetime: .seconds(100), refreshIn: .seconds(50), scope: "a", refreshToken: "r2"))
     }
 
-    // RFC 6749 §5.1 and RFC 9700 §4.14.2: a lifetime that is none must not cost the new refresh token.
+    // RFC 6749 §5.1 and RFC 9700 §4.14.2: an invalid lifetime must not lose the new refresh token.
     @Test(arguments: [
         ("7", Duration.seconds(7)), (#""7""#, .seconds(7)), ("0", .zero), ("1e300", .seconds(315_360_000)),
         (#""NaN""#, .seconds(300)), ("NaN", .seconds(300)), ("Infinity", .seconds(300)), ("-Infinity", .seconds(300)),
@@ -54,7 +54,7 @@ struct RenewalTests {
         #expect(token.lifetime == counted)
     }
 
-    // RFC 6749 §6 and App. A.17: printable ASCII, but a form carries any text, and the old one is spent.
+    // RFC 6749 §6 and App. A.17: it should be printable ASCII, but a form can carry any text, and the old token is spent.
     @Test(arguments: ["näxt", "r\n2", "\u{1F511}", "e\u{301}", " ", "\u{0}"])
     func `a refresh token of any text is kept, and presented as it came`(text: String) async throws {
         let json = try String(decoding: JSONEncoder().encode(text), as: UTF8.self)
@@ -68,7 +68,7 @@ struct RenewalTests {
         #expect(sent?.removingPercentEncoding.map { Array($0.utf8) } == Array(text.utf8))
     }
 
-    /// Members that a server may send with a new refresh token, and why the answer is still an error.
+    /// Members that a server may send with a new refresh token, and the resulting error.
     static let salvageable: [(body: String, code: OAuthError.Code, reason: String)] = [
         (#"{"refresh_token":"r2"}"#, .unreadableResponse, "access_token is missing"),
         (#"{"access_token":"abc","refresh_token":"r2"}"#, .unreadableResponse, "token_type is missing"),
@@ -102,7 +102,7 @@ struct RenewalTests {
             #"{"access_token":"abc","token_type":"Bearer","refresh_token":"r2","refresh\u005ftoken":7}"#, .unreadableResponse,
             "refresh_token"
         ),
-        // Beside an error.
+        // In an answer with an error.
         (#"{"error":"server_error","refresh_token":"r2"}"#, .refused, "server_error"),
         (#"{"refresh_token":"r2","error":"invalid_grant","x":NaN}"#, .refused, "invalid_grant"),
         (
@@ -119,7 +119,7 @@ struct RenewalTests {
         (#"{"refresh_token":"r2"}}"#, .unreadableResponse, "not JSON"),
     ]
 
-    // RFC 6749 §5.1, §7.1: no such answer may be used; its refresh token must be, for the old one is spent.
+    // RFC 6749 §5.1, §7.1: such an answer must not be used, but its refresh token must be, since the old one is spent.
     @Test(arguments: salvageable)
     func `an answer of no use keeps its refresh token, and says what is wrong`(
         body: String, code: OAuthError.Code, reason: String
@@ -164,7 +164,8 @@ struct RenewalTests {
         #expect(failure.remedy != .signIn)
     }
 
-    // Glewlwyd 2.7.5 answers a used refresh token with an empty 400: no storm, and no sign-out by a guess.
+    // Glewlwyd 2.7.5 answers a used refresh token with an empty 400: that must cause neither a storm of requests nor a sign-out
+    // on a guess.
     @Test(arguments: [400, 401, 403], ["", "<html>", "{}", #"{"error":7}"#])
     func `a refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
         let failure = try await RefreshTokenLoader(answer: TransportResponse(status, body)).failure(replacing: previous)
@@ -173,8 +174,8 @@ struct RenewalTests {
         #expect("\(failure)".contains("sign in again") && "\(failure)".contains("secret"))
     }
 
-    // RFC 6749 §5.2 and museum 29: `invalid_grant` alone signs out at once, and not from behind a broken gateway. Some servers call
-    // a spent refresh token an invalid request.
+    // RFC 6749 §5.2 and museum 29: only `invalid_grant` signs out at once, unless it comes with a gateway's status. Some servers
+    // call a spent refresh token an invalid request.
     @Test(arguments: [
         (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
         (400, "interaction_required", .signIn), (400, "login_required", .signIn), (403, "consent_required", .signIn),

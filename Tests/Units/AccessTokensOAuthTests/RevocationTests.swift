@@ -56,7 +56,7 @@ struct RevocationTests {
         #expect(transport.requests.isEmpty)
     }
 
-    // RFC 7009 §2.2: 200 also for tokens that the server does not know; the body means nothing.
+    // RFC 7009 §2.2: 200 even for tokens that the server does not know; the body has no meaning.
     @Test(arguments: [200, 204], ["", "{}", "<html>", #"{"error":"invalid_token"}"#])
     func `a success is one whatever its body says`(status: Int, body: String) async throws {
         try await revocation(TransportResponse(status, body)).0.revoke(AccessToken("a"))

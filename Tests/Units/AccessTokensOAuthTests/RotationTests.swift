@@ -7,7 +7,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// The loader under a service: what callers and the server see of rotating refresh tokens.
+/// The loader under a service: rotating refresh tokens as seen by callers and by the server.
 @Suite(.inRealTime)
 struct RotationTests {
     let clock = ManualClock()
@@ -40,7 +40,7 @@ struct RotationTests {
         #expect(server.received == (0..<100).map(String.init))
     }
 
-    // RFC 6749 §5.1: the lifetime began when the server answered, so at the latest when it was asked.
+    // RFC 6749 §5.1: the lifetime began when the server answered, so its start is taken as the time of the request.
     @Test func `the lifetime counts from the request, not from the answer`() async throws {
         let transport = ScriptedTransport { [clock] in
             clock.advance(by: .seconds(20))
@@ -56,7 +56,7 @@ struct RotationTests {
         #expect(service.cachedToken == nil)
     }
 
-    // RFC 6749 §5.2: callers are told, and the server is asked no more.
+    // RFC 6749 §5.2: callers get the error, and the server isn't asked again.
     @Test func `a refused grant costs one request, however many ask`() async throws {
         let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let service = try await service(transport)
@@ -68,7 +68,7 @@ struct RotationTests {
         #expect(transport.requests.count == 1)
     }
 
-    // RFC 6749 §6: an answer of no use, but with a new refresh token, is tried again with that one, and not at once: each
+    // RFC 6749 §6: after an unusable answer with a new refresh token, the next attempt uses that token, but not at once: each
     // attempt spends one.
     @Test(arguments: [
         #"{"token_type":"mac","access_token":"a","refresh_token":"1"}"#, #"{"error":"temporarily_odd","refresh_token":"1"}"#,
@@ -105,7 +105,7 @@ struct RotationTests {
     }
 }
 
-/// A store that tells of each save, by the refresh token.
+/// A store that reports each save with its refresh token.
 struct TellingStore: TokenStore {
     let saves: AsyncStream<String>
     private let saved: AsyncStream<String>.Continuation
@@ -123,7 +123,7 @@ struct TellingStore: TokenStore {
 final class RotatingServer: TokenTransport {
     private let tokens = Lock<[String]>([])
 
-    /// The refresh tokens that came, in order.
+    /// The refresh tokens received, in order.
     var received: [String] { tokens.withLock { $0 } }
 
     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {

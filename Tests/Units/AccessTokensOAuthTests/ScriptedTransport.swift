@@ -5,7 +5,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// A transport without a network: it keeps what was sent and answers what it was told.
+/// A transport without a network: it records the requests and returns scripted answers.
 final class ScriptedTransport: TokenTransport {
     private let sent = Lock<[TransportRequest]>([])
     private let answer: @Sendable () throws -> TransportResponse
@@ -54,7 +54,7 @@ extension TransportResponse {
 extension ClientCredentialsLoader {
     static let secret = "s3cr3t+/: ü"
 
-    /// A loader that gets one answer.
+    /// Returns a loader whose server gives one answer.
     init(
         answer: TransportResponse, lifetimeWhenMissing: Duration? = .seconds(300), now: Date = Date(timeIntervalSince1970: 0)
     ) throws {
@@ -69,21 +69,21 @@ extension ClientCredentialsLoader {
 extension RefreshTokenLoader {
     static let secret = "s3cr3t+/: ü"
 
-    /// A loader that gets one answer.
+    /// Returns a loader whose server gives one answer.
     init(answer: TransportResponse, scope: String? = nil, transport: ScriptedTransport? = nil) throws {
         try self.init(
             tokenURL: #require(URL(string: "https://as.example/token")), clientID: "me", clientSecret: Self.secret,
             scope: scope, transport: transport ?? ScriptedTransport { answer })
     }
 
-    /// Loads with a refresh token, and returns the error that this must end with.
+    /// Loads with a refresh token, and returns the error, which there must be.
     func failure() async throws -> OAuthError {
         try await failure(replacing: AccessToken("old", refreshToken: "r1"))
     }
 }
 
 extension TokenLoader {
-    /// Loads, and returns the error that this must end with.
+    /// Loads, and returns the error, which there must be.
     func failure(replacing previous: AccessToken? = nil) async throws -> OAuthError {
         try await #require(throws: OAuthError.self) { try await loadToken(replacing: previous) }
     }

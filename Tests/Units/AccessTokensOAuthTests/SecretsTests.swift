@@ -14,7 +14,7 @@ struct SecretsTests {
         Data("me:s3cr3t%2B%2F%3A+%C3%BC".utf8).base64EncodedString(), "new-access-token", "new-refresh-token",
     ]
 
-    // RFC 9700 §4.9: a token or secret in a log is a leak, whichever code wrote it.
+    // RFC 9700 §4.9: a token or secret in a log is a leak.
     @Test(arguments: [200, 400, 401, 503])
     func `a secret that the server echoes is hidden`(status: Int) async throws {
         for echo in echoes {

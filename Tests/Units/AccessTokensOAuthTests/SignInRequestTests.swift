@@ -25,7 +25,7 @@ struct SignInRequestTests {
         return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
     }
 
-    // RFC 7636 App. B; FIPS 180-4 by way of it.
+    // RFC 7636 App. B; indirectly FIPS 180-4.
     @Test func `the challenge is the specification's`() throws {
         let verifier = CodeVerifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
         #expect(verifier.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
@@ -88,7 +88,7 @@ struct SignInRequestTests {
         #expect(isAccepted == ((try? request.grant(from: url)) != nil))
     }
 
-    // RFC 9207 §2.4: it would have nothing to compare.
+    // RFC 9207 §2.4: otherwise there would be nothing to compare with.
     @Test func `an issuer that must be named must be known`() throws {
         let error = try #require(throws: OAuthError.self) { try request(issuer: nil, requiresIssuer: true) }
         #expect(error.code == .invalidConfiguration && "\(error)".contains("issuer"))
@@ -111,7 +111,7 @@ struct SignInRequestTests {
         #expect(error.serverDescription == "no [hidden]")
     }
 
-    // A callback may have both, and which of them a server means, only it knows.
+    // A callback may have both, and only the server knows which one it means.
     @Test(arguments: ["code", "access_token", "id_token"])
     func `18: what came with a refusal is hidden in its words`(name: String) throws {
         let request = try request()

@@ -5,8 +5,8 @@ import Foundation
 import TestBudgets
 import Testing
 
-// Three programs that had to use transports of their own before `OAuthClient` existed: with a dummy secret, a stripped header,
-// and a form edited as text.
+// Three programs that needed their own transports before `OAuthClient` existed: with a dummy secret, a stripped header, and a
+// form edited as text.
 
 /// A key that signs, such as one in a key service.
 private struct Signer: Sendable {

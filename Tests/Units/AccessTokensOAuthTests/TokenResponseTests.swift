@@ -11,7 +11,7 @@ struct TokenResponseTests {
         try await ClientCredentialsLoader(answer: answer, lifetimeWhenMissing: lifetimeWhenMissing).loadToken(replacing: nil)
     }
 
-    // RFC 6749 §5.1: every member that we know is taken, unknown ones are ignored.
+    // RFC 6749 §5.1: every known member is read, and unknown ones are ignored.
     @Test func `a complete answer becomes a token`() async throws {
         let token = try await load(
             .token(
@@ -46,7 +46,7 @@ struct TokenResponseTests {
         #expect("\(failure)".contains("acceptedTokenTypes") == (type == "N_A"))
     }
 
-    // RFC 6749 §5.1: seconds; some servers send a string. Ten years is the longest that we count.
+    // RFC 6749 §5.1: seconds; some servers send a string. Ten years is the longest supported lifetime.
     @Test(arguments: [
         ("0", Duration.zero), ("5", .seconds(5)), (#""3600""#, .seconds(3600)), ("1.5", .milliseconds(1500)),
         (#""1e2""#, .seconds(100)), ("1e300", .seconds(315_360_000)), ("9223372036854775808", .seconds(315_360_000)),
@@ -75,7 +75,7 @@ struct TokenResponseTests {
         #expect(token == AccessToken("abc", lifetime: .seconds(300), scope: scope, refreshToken: "r"))
     }
 
-    // Microsoft's extension is honoured when it is sensible, and never costs a token.
+    // Microsoft's extension is honoured if it is valid, and never invalidates a token.
     @Test(arguments: [
         ("50", Duration.seconds(50)), (#""50""#, .seconds(50)), ("0", nil), ("100", nil), ("101", nil), ("-1", nil),
         (#""x""#, nil), ("{}", nil), ("null", nil),

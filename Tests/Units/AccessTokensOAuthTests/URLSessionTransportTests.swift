@@ -36,13 +36,13 @@ struct URLSessionTransportTests {
             answering: "HTTP/1.1 \(status) Elsewhere\r\nLocation: \(thief.url)\r\nContent-Length: 2\r\n\r\nhi")
         let response = try await transport.send(request(to: server))
         #expect(response.status == status)
-        // The thief's first request is ours, so nothing came before it.
+        // The thief's first request is this one, so it received none before.
         _ = try await transport.send(TransportRequest(url: thief.url, headers: [:], body: Data("ours".utf8)))
         let first = try #require(await thief.requests.first { _ in true })
         #expect(first.hasSuffix("ours"))
     }
 
-    // RFC 6749 §5.2: a 401 with a challenge is an answer to read, not a question for a keychain.
+    // RFC 6749 §5.2: a 401 with a challenge is an answer to read, not a reason to look for stored credentials.
     @Test func `a challenge is returned, not answered`() async throws {
         let server = try LoopbackServer(
             answering: "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 2\r\n\r\n{}")
@@ -65,7 +65,7 @@ struct URLSessionTransportTests {
         #expect(try await transport.send(request(to: server)).body.count == 1 << 20)
     }
 
-    // An end between two lines of the header is not among them: before Swift 6.4 it ends the process on Linux
+    // An end between two lines of the header is missing: before Swift 6.4 it crashes the process on Linux
     // (swift-corelibs-foundation#5285).
     @Test(arguments: [
         "", "nonsense", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"access_",
@@ -78,7 +78,7 @@ struct URLSessionTransportTests {
     }
 
     @Test func `a server that is not there is an error of the network`() async throws {
-        // Nothing listens on port 1. The port of a server that has just ended may be another test's next.
+        // Nothing listens on port 1. The port of a server that has just ended may be reused by another test.
         let url = try #require(URL(string: "http://127.0.0.1:1/token"))
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(TransportRequest(url: url, headers: [:], body: Data()))

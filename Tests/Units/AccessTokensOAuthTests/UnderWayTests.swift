@@ -93,7 +93,7 @@ import FoundationNetworking
     @Test func `a transport that connects for too long sends nothing, and its load's error says so unchanged`() async throws {
         let stage = Stage(), clock = ManualClock(), thrown = Lock<(any Error)?>(nil)
         let transport = ScriptedTransport {
-            // It has a connection now, too late.
+            // The connection is established now, too late.
             clock.advance(by: .seconds(30))
             try LoadTime.check()
             return .token()

@@ -5,7 +5,7 @@ import Foundation
 import TestBudgets
 import Testing
 
-/// Answers that grant nothing, and still carry tokens, which no error about them may show.
+/// Answers that grant nothing but contain tokens, which no error may show.
 @Suite(.inRealTime)
 struct UselessAnswerTests {
     static let new = "nEw-t0ken_4Vx9"

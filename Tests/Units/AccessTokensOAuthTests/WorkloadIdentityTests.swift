@@ -6,7 +6,7 @@ import LoopbackServers
 import TestBudgets
 import Testing
 
-/// Servers written after the platforms' documents: each takes exactly the form that its document has.
+/// Servers that follow the platforms' documentation: each accepts exactly the documented form.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct WorkloadIdentityTests {
     func sent(to transport: ScriptedTransport) throws -> [String: String] {
@@ -20,7 +20,7 @@ struct WorkloadIdentityTests {
         return Dictionary(uniqueKeysWithValues: pairs)
     }
 
-    /// GitHub's endpoint: a bearer token and an audience are asked with, and `value` is the answer.
+    /// GitHub's endpoint: the request has a bearer token and an audience, and the answer is in `value`.
     func gitHub(_ audience: String) throws -> (LoopbackServer, Credential) {
         let server = try LoopbackServer { request in
             let isRight =
@@ -36,7 +36,7 @@ struct WorkloadIdentityTests {
         return (server, try .url(url, headers: headers, member: "value", timeLimit: .seconds(300)))
     }
 
-    // Google's STS knows no clients and takes no client_id: cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token.
+    // Google's STS has no clients and accepts no client_id: cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token.
     @Test(arguments: [true, false])
     func `a platform's token is exchanged at Google's STS`(isFromGitHub: Bool) async throws {
         let transport = ScriptedTransport { .token(#""expires_in":3600"#) }
@@ -83,7 +83,7 @@ struct WorkloadIdentityTests {
             ])
     }
 
-    // RFC 6749 §4.4: what anyone could present is no client's credential.
+    // RFC 6749 §4.4: a credential that anyone could present doesn't authenticate a client.
     @Test func `a client that proves nothing can't use client credentials`() throws {
         let url = try #require(URL(string: "https://as.example/token"))
         for authentication in [ClientAuthentication.publicClient, .unidentified] {

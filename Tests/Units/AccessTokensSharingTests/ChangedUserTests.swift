@@ -21,7 +21,7 @@ struct ChangedUserTests {
         let first = fleet.call(0)
         let load = try fleet.load(0)
         let waiting = fleet.call(1)
-        // Both reach the record in one swap.
+        // Both are written to the record in one swap.
         store.isDown = true
         #expect(fleet.signOut(2)?.storeFailure != nil)
         store.isDown = false

@@ -1,7 +1,7 @@
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// One flight, with everything around it in the test's hands.
+/// One flight, with everything around it controlled by the test.
 struct Cockpit {
     var flight: SharedFlight
     var moment = SharedFlight.Moment(now: .zero, wall: 1_000)

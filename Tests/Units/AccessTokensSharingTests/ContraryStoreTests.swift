@@ -6,11 +6,10 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// A store in memory that doesn't keep to its seam: it says that the record has changed, or that a swap has met another one, and neither
-/// is true.
+/// A store in memory that breaks its contract: it falsely reports that the record has changed, or that a swap conflicted.
 private final class ContraryStore: SharedTokenStore {
     struct State {
-        /// How many swaps are let through before the others conflict.
+        /// How many swaps succeed before the others conflict.
         var swaps = Int.max
         var wakesAtOnce = false
         /// How many operations were requested; after a thousand the store fails.

@@ -7,14 +7,14 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// A store in memory of which the operations of given numbers go wrong.
+/// A store in memory whose operations with given numbers fail.
 private final class NumberedStore: SharedTokenStore {
     enum Fault: CaseIterable, Sendable {
-        /// Nothing is done, and the caller knows nothing of it.
+        /// Nothing is done, and the caller gets an error.
         case fails
-        /// It is done, and the caller knows nothing of it.
+        /// The operation is done, but the caller gets an error.
         case losesAnswer
-        /// It is done when ``land()`` says so, if it still can be; until then it is as if it had failed.
+        /// The operation takes effect at ``land()``, if it still can; until then it seems to have failed.
         case isLate
     }
 
@@ -58,7 +58,7 @@ private final class NumberedStore: SharedTokenStore {
     }
 }
 
-/// Two services at a strict server, which live through a sign-in, two expiries and a sign-out.
+/// Two services at a strict server, from a sign-in through two expiries to a sign-out.
 private final class Life {
     let store: NumberedStore
     let fleet: Fleet
@@ -74,7 +74,7 @@ private final class Life {
 
     private var record: GrantRecord? { store.memory.contents.flatMap { try? GrantRecordFormat.decode($0.bytes) } }
 
-    /// Answers what the services ask the server.
+    /// Answers the services' requests to the server.
     private func serve(isSignedOut: Bool = false) {
         for _ in 0..<8 {
             for index in fleet.services.indices {
@@ -111,7 +111,7 @@ private final class Life {
         _ = fleet.signIn(0, with: .granted("1"))
         for index in [0, 1, 1, 0] {
             fleet.advance(by: .seconds(3550))
-            // A sign-in that couldn't be saved is known to its own service only, which saves it before its next load.
+            // Only its own service knows about a sign-in that couldn't be saved, and saves it before its next load.
             let index = record == nil ? 0 : index
             if value(index) == nil { problems.append("the session doesn't go on at \(index), with \(issued)") }
         }
@@ -137,7 +137,7 @@ private final class Life {
 
 @Suite("A store that fails")
 struct FailingOnceTests {
-    /// More operations than a life without a fault has.
+    /// More operations than there are without a fault.
     private static let operations = 1...40
 
     @Test(arguments: NumberedStore.Fault.allCases)

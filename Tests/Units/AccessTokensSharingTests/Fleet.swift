@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// Several services that share one grant, each as in a process of its own, on one stage with one clock and one server.
+/// Several services that share one grant, each as if in its own process, on one stage with one clock and one server.
 struct Fleet {
     let stage = Stage()
     let clock = ManualClock()
@@ -15,7 +15,7 @@ struct Fleet {
     let services: [TokenService]
     let discarded = Log<String>()
 
-    /// - Parameter store: What the services get instead of the store in memory, made of it.
+    /// - Parameter store: Returns the services' store, given the store in memory.
     init(
         _ count: Int = 2, isRepeatable: Bool = false, sharing: TokenSharing = TokenSharing(),
         store: (InMemorySharedTokenStore) -> any SharedTokenStore = { $0 }

@@ -11,7 +11,7 @@ struct FleetSessionTests {
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
         _ = fleet.signOut(0)
-        // The other service has yet to hear of it.
+        // The other service hasn't noticed it yet.
         let caller = fleet.retry(1, insteadOf: .granted("anna"))
         #expect(caller.code == .reset)
         _ = fleet.signIn(0, with: .granted("ben"))
@@ -28,7 +28,7 @@ struct FleetSessionTests {
         _ = fleet.signIn(0, with: anna)
         #expect(fleet.call(1).value?.value == "anna")
         _ = fleet.signOut(1)
-        // The request asks while the sign-in is under way, and waits for the token when that has ended.
+        // The request asks while the sign-in is under way, and waits for the token after the sign-in.
         let signIn = Task(executorPreference: fleet.stage) { [service = fleet.services[0]] in
             await service.replace(with: .granted("ben"))
         }

@@ -165,7 +165,7 @@ struct FleetTests {
         fleet.advance(by: .seconds(3550))
         _ = fleet.call(0)
         _ = try fleet.load(0)
-        // Its answer never comes.
+        // Its answer never arrives.
         for _ in 0..<3 {
             _ = fleet.call(1)
             fleet.advance(by: .seconds(35))
@@ -245,7 +245,7 @@ struct FleetTests {
     }
 }
 
-/// Counts what a store is asked for.
+/// Counts a store's operations.
 final class CountingStore: Sendable {
     let log = Log<String>()
 

@@ -13,12 +13,12 @@ struct FleetWalkTests {
 
         /// Visits every state that can be reached.
         ///
-        /// It remembers each by its hash: of a million states two have the same one in one run of 37 million.
+        /// It remembers each by its hash: with a million states, two have the same hash in one of 37 million runs.
         init(from start: FleetWorld) async {
             var seen: Set = [start.hashValue], stack = [start]
             while let world = stack.popLast() {
                 states += 1
-                // Other tests' loads have time limits, and the pool may have two threads.
+                // Let other tests run: their loads have time limits, and the pool may have only two threads.
                 if states.isMultiple(of: 32) { await Task.yield() }
                 if let fate = world.fate { fates[fate, default: 0] += 1 }
                 if case .violated? = world.fate { continue }
@@ -28,7 +28,7 @@ struct FleetWalkTests {
             }
         }
 
-        /// Says how many states there were, for `Docs/Sharing.md`.
+        /// Prints the number of states, for `Docs/Sharing.md`.
         func tell(_ name: String) {
             guard isThorough else { return }
             let lost = fates[.lostAndExplained, default: 0]
@@ -48,7 +48,7 @@ struct FleetWalkTests {
         #expect(walk.fates[.kept, default: 0] > 0 && walk.fates[.signedOut, default: 0] > 0)
     }
 
-    /// A server's grace period is stated, and the store knows who has died.
+    /// Facts with a stated grace period and a store that knows which processes have died.
     private static func facts(_ kind: FleetWorld.ServerKind) -> FleetWorld.Facts {
         kind == .grace ? .init(grace: FleetWorld.Server.grace, isDeathKnown: true) : .init()
     }
@@ -64,7 +64,7 @@ struct FleetWalkTests {
         walk.tell("\(kind), 2 processes, \(faults)")
     }
 
-    /// With three processes any two faults.
+    /// With three processes, any two faults.
     private static let pairs: [FleetWorld.Faults] = [
         .init(crashes: 2), .init(crashes: 1, freezes: 1), .init(crashes: 1, lostMessages: 1), .init(crashes: 1, lostSwaps: 1),
         .init(freezes: 1, lostMessages: 1), .init(freezes: 1, lostSwaps: 1), .init(lostMessages: 1, lostSwaps: 1),

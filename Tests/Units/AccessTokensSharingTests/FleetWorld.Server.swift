@@ -4,11 +4,11 @@ extension FleetWorld {
         case strict
         /// It is refused.
         case soft
-        /// For 30 s the one presented last is answered again; after that the server is strict.
+        /// For 30 s the token presented last is accepted again; after that the server is strict.
         case grace
     }
 
-    /// The authorization server: a session after another, each with a chain of refresh tokens.
+    /// The authorization server: one session after another, each with a chain of refresh tokens.
     struct Server: Hashable {
         enum Answer: Hashable { case issued(Int), repeated(Int), refused, reused }
 
@@ -19,14 +19,14 @@ extension FleetWorld {
         let kind: ServerKind
         /// The token that it expects, and whether it has ended the session.
         private(set) var live = 0, isRevoked = false
-        /// The token before, while the server accepts it.
+        /// The previous token, while the server accepts it.
         private(set) var parent: Int?
         private var graceLeft = Duration.zero
 
         init(_ kind: ServerKind) { self.kind = kind }
 
         mutating func present(_ token: Int) -> Answer {
-            // A token of an earlier user's session ends nothing.
+            // A token of an earlier user's session doesn't end the current one.
             if isRevoked || token / Self.user != live / Self.user { return .refused }
             if token == live {
                 parent = kind == .grace ? live : nil

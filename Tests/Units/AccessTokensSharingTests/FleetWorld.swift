@@ -1,7 +1,7 @@
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// Several processes with one flight after another each, the record that they share, and the server: a state of the walk.
+/// A state of the walk: several processes, each with one flight after another, their shared record, and the server.
 struct FleetWorld: Hashable {
     /// The most faults that may happen, each at any step.
     struct Faults: Hashable, CustomStringConvertible {
@@ -34,18 +34,18 @@ struct FleetWorld: Hashable {
         case answered(Int?)
     }
 
-    /// A request whose process has given it up.
+    /// A request that its process has given up.
     struct Request: Hashable { let process: Int, token: Int }
 
     /// The processes' knowledge of the server and of each other.
     struct Facts: Hashable {
-        /// The grace period that the services are told of.
+        /// The grace period that is passed to the services.
         var grace: Duration?
         /// Whether the store knows which processes have died.
         var isDeathKnown = false
-        /// A process that the server refuses whatever it presents: its client id is wrong.
+        /// A process that the server always refuses, because its client id is wrong.
         var misfit: Int?
-        /// Whether that process starts again for each flight, as another service that knows nothing.
+        /// Whether that process starts again for each flight, as a new service without any knowledge.
         var isMisfitRestarted = false
     }
 
@@ -58,7 +58,7 @@ struct FleetWorld: Hashable {
         var isFrozen = false, isDead = false
         /// The token that it has received and not yet saved.
         var held: Int?
-        /// The marks that it has to take back, beside its next flight.
+        /// The marks that it has to withdraw, in parallel with its next flight.
         var strays: [StrayMark] = []
         /// Whose session the flight has read first.
         var user: Int?
@@ -77,16 +77,16 @@ struct FleetWorld: Hashable {
     var underWay: [Request] = []
     /// The tokens that were lost between the server's rotation and the save: their holder died, or lost the answer.
     var lost = Tokens()
-    /// The tokens whose holder was stopped for longer than the doubt, so that another may have presented them once more.
+    /// The tokens whose holder was stopped for longer than the doubt, so that another process may have presented them again.
     var doubted = Tokens()
-    /// Swaps of which nothing is known and that may yet take effect.
+    /// Swaps with an unknown outcome that may still take effect.
     var late: [Late] = []
-    /// Whether a mark may stay: its holder died, or the server may still be working on its request.
+    /// Whether a mark may remain: its holder died, or the server may still be working on its request.
     var mayKeepMark = false
     /// The broken promise, if one was broken.
     var violation: String?
 
-    /// A wall clock that stands still: the first token has expired, each new one is fresh.
+    /// A wall clock that stands still: the first token has expired, and each new one is valid.
     static let wall = 1_000_000.0
 
     static func token(_ number: Int) -> AccessToken {
@@ -101,8 +101,8 @@ struct FleetWorld: Hashable {
         record = GrantRecord(write: "first", generation: 0, token: Self.token(0), received: 0)
     }
 
-    /// Whether there is a reason to present this token although it was used, or to be left with it: the next one was lost, or the
-    /// process that had announced to present it was doubted.
+    /// Whether a process may present this token although it was used, or end up with it: the next token was lost, or the process
+    /// that had marked it was doubted.
     private func hasReason(_ number: Int) -> Bool { lost.contains(number + 1) || doubted.contains(number) }
 
     /// The process whose service an owner is.
@@ -113,21 +113,23 @@ struct FleetWorld: Hashable {
         return .init(record: record, revision: .init("\(revision)"), isHolderRunning: holder.map { !processes[$0].isDead })
     }
 
-    /// A process's clock goes on, and the server's with it, unless a request or another holder is at it: neither takes that long.
+    /// Advances a process's clock, and the server's with it, unless a request or another holder is active: neither takes that
+    /// long.
     private mutating func pass(_ time: Duration, _ index: Int) {
         processes[index].now += time
         let isWireBusy = processes.contains { if case .sent = $0.exchange { true } else { false } }
         if underWay.isEmpty, !isWireBusy, !isAnotherAtWork(index) { server.pass(time) }
     }
 
-    /// Whether the record has the mark of another process that is neither stopped nor done.
+    /// Whether the record has another process's mark, and that process is neither stopped nor done.
     private func isAnotherAtWork(_ index: Int) -> Bool {
         guard let holder = record.mark.flatMap({ Self.process($0.owner) }), holder != index else { return false }
         if case .end = processes[holder].step { return false }
         return !processes[holder].isDead && !processes[holder].isFrozen
     }
 
-    /// It wakes after any time that matters, but not later than a holder at work is done, unless it has something under way itself.
+    /// Wakes a process after any time that matters, but before an active holder is done, unless the process has a request under
+    /// way itself.
     private mutating func thaw(_ index: Int) {
         processes[index].isFrozen = false
         let isIdle =
@@ -135,7 +137,7 @@ struct FleetWorld: Hashable {
             case .read, .wait, .end: true
             default: false
             }
-        // Nor does a request of a process that has died take so long to arrive.
+        // A dead process's request doesn't take that long to arrive either.
         let isOneLeft = !underWay.isEmpty || processes.contains { if $0.isDead, case .sent = $0.exchange { true } else { false } }
         if !isOneLeft, !isIdle || !isAnotherAtWork(index) { pass(.seconds(10_000), index) }
     }
@@ -148,7 +150,7 @@ struct FleetWorld: Hashable {
         return world
     }
 
-    /// The world after something went wrong, if it may once more.
+    /// Returns the world after a fault, if another one is allowed.
     private func after(_ fault: WritableKeyPath<Faults, Int>, _ change: (inout FleetWorld) -> Void) -> [FleetWorld] {
         guard faults[keyPath: fault] > 0 else { return [] }
         return [
@@ -159,7 +161,7 @@ struct FleetWorld: Hashable {
         ]
     }
 
-    /// All that can happen next.
+    /// The possible next events.
     func successors() -> [FleetWorld] {
         var worlds: [FleetWorld] = []
         for (index, process) in processes.enumerated() {
@@ -210,15 +212,15 @@ struct FleetWorld: Hashable {
         }
     }
 
-    /// A doubt passes over who has died, has ended, or is stopped for longer; never over a request that the server has yet to see.
+    /// A doubt ends while a holder is dead, finished or stopped for longer, but never before the server has received a request.
     private func waitOut(_ index: Int, _ rest: Duration) -> [FleetWorld] {
-        // Those who look whether the holder is still running do so in no time.
+        // Checking whether the holder is still running takes no time.
         if facts.grace != nil, rest == RefreshPolicy.lookPause { return [after { $0.take(.waited, index) }] }
         let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
         if underWay.contains(where: { $0.process == holder || $0.process == index }) { return [] }
         let other = processes[holder]
         let isOver = if case .end = other.step { true } else { other.isDead }
-        // Its own mark: the time for a late save, or of an earlier request.
+        // Its own mark: it waits for a late save, or for an earlier request.
         if holder != index {
             if case .sent = other.exchange { return [] }
             guard isOver || other.isFrozen else { return [] }
@@ -300,14 +302,14 @@ struct FleetWorld: Hashable {
 
     private mutating func crash(_ index: Int) {
         mayKeepMark = true
-        // An answer that is here, or a token that is not saved, dies with it.
+        // An answer that it has received, or a token that it hasn't saved, is lost with it.
         if case .answered(let token?) = processes[index].exchange { lost.insert(token) }
         if let token = processes[index].held, number != token { lost.insert(token) }
         processes[index].isDead = true
         if case .answered = processes[index].exchange { processes[index].exchange = .none }
     }
 
-    /// The token that the record has.
+    /// The token in the record.
     private var number: Int? { record.token?.refreshToken.flatMap { Int($0) } }
 
     private mutating func swap(_ next: GrantRecord, _ base: SharedRecord.Revision?, _ index: Int, isAnswered: Bool) {
@@ -324,7 +326,7 @@ struct FleetWorld: Hashable {
         revision += 1
     }
 
-    /// Reads and swaps, until nothing comes between.
+    /// Reads and swaps, until no other swap comes in between.
     private mutating func takeBack(_ stray: StrayMark, _ index: Int) {
         processes[index].strays.removeFirst()
         if case .swap(let record, _)? = stray.remedy(for: sighting(index)) { put(record) }
@@ -337,7 +339,7 @@ struct FleetWorld: Hashable {
         put(next)
     }
 
-    /// A user signs out and another one in, with nothing in between.
+    /// A user signs out and another one signs in, with nothing in between.
     private mutating func changeUser() {
         server.signIn()
         var next = GrantRecord(
@@ -380,7 +382,7 @@ struct FleetWorld: Hashable {
 
     // MARK: The end
 
-    /// The session's fate when nothing more can happen.
+    /// The session's state when nothing more can happen.
     enum Fate: Hashable { case kept, signedOut, lostAndExplained, violated(String) }
 
     var fate: Fate? {
@@ -398,7 +400,7 @@ struct FleetWorld: Hashable {
         return isLostForAReason ? .lostAndExplained : .violated("30: a session lost without a reason")
     }
 
-    /// Whether the record's token is used up and it is known why; what a strict server revokes is judged when it does.
+    /// Whether the record's token is used up for a known reason; revocations by a strict server are checked when they happen.
     private var isLostForAReason: Bool { server.isRevoked || number.map { hasReason($0) } ?? false }
 
     private static let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)

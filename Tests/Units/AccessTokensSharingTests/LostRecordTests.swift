@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A shared record that was removed, or is an older one")
 struct LostRecordTests {
-    /// A service that holds the session of a record, whose token has expired, and the store in its hands.
+    /// Returns a service that has a record's session and an expired token, with its store.
     private func fleet(isRepeatable: Bool = false) async throws -> (Fleet, older: Data) {
         let fleet = Fleet(isRepeatable: isRepeatable)
         _ = fleet.signIn(0, with: .granted("first"))

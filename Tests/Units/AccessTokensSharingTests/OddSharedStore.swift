@@ -5,15 +5,15 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-/// A store in memory in front of which things go wrong, as the test says.
+/// A store in memory behind a connection that fails when the test says so.
 final class OddSharedStore: Sendable {
-    /// How a swap goes wrong.
+    /// A fault of a swap.
     enum Fault: Sendable {
-        /// Nothing is written, and nothing is known of it.
+        /// Nothing is written, and the service gets an error.
         case fails
-        /// It is done, and nothing is known of it.
+        /// The swap is done, but the service gets an error.
         case losesAnswer
-        /// Nothing is known of it, and it takes effect when the test says so.
+        /// The service gets an error, and the swap takes effect when the test says so.
         case isLate
     }
 
@@ -35,7 +35,7 @@ final class OddSharedStore: Sendable {
         return Front(odd: self, store: store)
     }
 
-    /// Neither reads nor swaps come to anything.
+    /// Whether all reads and swaps fail.
     var isDown: Bool {
         get { state.withLock { $0.isDown } }
         set { state.withLock { $0.isDown = newValue } }
@@ -44,7 +44,7 @@ final class OddSharedStore: Sendable {
     /// Sets the faults of the next swaps, one after another; `nil`: a swap without a fault.
     func next(_ faults: Fault?...) { state.withLock { $0.faults += faults } }
 
-    /// The swaps that were late take effect now, if they still can.
+    /// Lets the late swaps take effect, if they still can.
     func land() async {
         let (late, store) = (
             state.withLock { state in

@@ -14,7 +14,7 @@ private enum Act: CaseIterable {
     var endsWithToken: Bool { self == .replace || self == .change }
 }
 
-/// The second service's knowledge before anything goes wrong; a user has signed in at the first one.
+/// The second service's knowledge before any fault; a user has signed in at the first one.
 private enum Start: CaseIterable {
     /// It has never read the record.
     case nothing
@@ -24,15 +24,16 @@ private enum Start: CaseIterable {
     case signedOut
 }
 
-/// Two services of which each may sign in or out while its store fails, beside an oracle that knows whose token each one is.
+/// Two services, each of which may sign in or out while its store fails, and an oracle that knows which user each token belongs
+/// to.
 private struct Rivalry: CustomStringConvertible {
     let start: Start
     let acts: [Act]
-    /// How each service's swaps go wrong.
+    /// The faults of each service's swaps.
     let faults: [[OddSharedStore.Fault?]]
-    /// Which service is asked first, afterwards.
+    /// Which service is asked first after that.
     let first: Int
-    /// Whether late swaps take effect before the second service acts; otherwise they do at the end.
+    /// Whether late swaps take effect before the second service acts, or at the end.
     let landsEarly: Bool
     /// Whether the second service can't even read meanwhile.
     let isUnread: Bool
@@ -43,8 +44,8 @@ private struct Rivalry: CustomStringConvertible {
 
     /// The user who is signed in with a token.
     ///
-    /// A sign-in in a session, without a sign-out before it, is for the same principal. A late sign-in by a service
-    /// that has never read may be for any.
+    /// A sign-in in a session, without a sign-out before it, is for the same principal. A late sign-in by a service that has
+    /// never read may be for any principal.
     private func principal(_ token: String) -> String {
         let index = token == "2" ? 1 : 0
         let isOwn = acts[index] == .change || start == .signedOut || start == .nothing && isUnread && index == 1
@@ -100,7 +101,7 @@ private struct Rivalry: CustomStringConvertible {
             let caller = old.map { fleet.retry(index, insteadOf: $0) } ?? fleet.call(index)
             answer(caller, index)
             land()
-            // A caller that comes after the session has ended gets the record's token.
+            // A caller that asks after the session has ended gets the record's token.
             let next = fleet.call(index)
             answer(next, index)
             let count = resets(index) - before
@@ -167,7 +168,7 @@ struct OvertakenTests {
             theirs: Act, mine: Act
         )
     {
-        // The step is a prime, so it passes each choice of each kind.
+        // The step is a prime number, so that every choice of each kind occurs.
         let step = Int.everyday(61, thorough: 1)
         for (number, rivalry) in Self.rivalries(theirs, mine).enumerated() where number % step == 0 {
             let problems = rivalry.problems()

@@ -110,7 +110,8 @@ struct PausedFleetTests {
         #expect(caller.value?.value == "second")
     }
 
-    /// The first service's load fails, and the server says when to come again; the second has its retry left, or not.
+    /// The first service's load fails, and the server says when to retry; checks whether the second service still has its free
+    /// retry.
     private func expectsPause(of fleet: Fleet) throws {
         fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)

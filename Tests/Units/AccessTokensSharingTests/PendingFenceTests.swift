@@ -247,7 +247,7 @@ struct PendingFenceTests {
         _ = fleet.signIn(0, with: .granted("ben"))
         fleet.stage.start { [service = fleet.services[1]] in await service.invalidate(.granted("anna's next")) }
         fleet.stage.run()
-        // After its own sign-out it has no session to end.
+        // After its own sign-out there is no session to end.
         if !isSignOut { #expect(fleet.call(1).code == .reset) }
         #expect(fleet.record?.token?.value == "ben" && fleet.call(1).value?.value == "ben")
         #expect(fleet.discarded.entries.contains("anna's next superseded") != isSignOut)

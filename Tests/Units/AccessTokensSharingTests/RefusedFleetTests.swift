@@ -63,7 +63,7 @@ struct RefusedFleetTests {
 
     @Test func `37: if the grant is really gone, each service hears of it, and a third presents it once`() throws {
         let fleet = fleet(4)
-        // The second service is new: nothing says whether its client is the right one.
+        // The second service is new: nothing shows whether its client is accepted.
         for index in [1, 0, 2] { try refuse(index, in: fleet) }
         #expect(fleet.record?.trouble?.isRefused == true)
         #expect((fleet.call(3).error as? TokenServiceError)?.remedy == .signIn && fleet.loaders[3].loadCount == 0)

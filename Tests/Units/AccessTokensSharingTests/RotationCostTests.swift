@@ -15,7 +15,7 @@ import Testing
             fleet.succeed(try fleet.load(0), with: .granted("\(rotation)"))
             #expect(first.value?.value == "\(rotation)")
             for index in 1..<services { #expect(fleet.call(index).value?.value == "\(rotation)") }
-            // The first time each reads what there is.
+            // In the first rotation each service also reads the record.
             if rotation > 0 { #expect(Array(counter.log.entries[before...]) == swaps) }
             fleet.advance(by: .seconds(3600))
         }

@@ -141,7 +141,7 @@ struct SharedFlightTests {
         #expect(step.outcome == .token(.granted("new"), age: .zero, isAdopted: true))
     }
 
-    // RFC 9449: only requests that are proven by the token's own key can use it.
+    // RFC 9449: a token can only be used in requests with a proof by its key.
     @Test(arguments: [("mine", true), ("another", false), (nil, true)])
     func `a sign-in elsewhere is adopted only if its token is of this service's key, or of none`(key: String?, isAdopted: Bool) {
         var cockpit = Cockpit({ $0.keyThumbprint = "mine" }, knowing: .init(generation: 4))

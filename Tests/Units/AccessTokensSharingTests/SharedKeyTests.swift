@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 @testable import AccessTokensSharing
 
 @Suite("Keys whose grants several processes share") struct SharedKeyTests {
-    /// Tables of services, each as in a process of its own, over the same records.
+    /// Tables of services, each as if in its own process, over the same records.
     private struct Scene {
         let stage = Stage()
         let clock = ManualClock()
@@ -177,7 +177,7 @@ private final class Loaders: Sendable {
     }
 }
 
-/// A store for each key in front of which things go wrong, as the test says.
+/// A store for each key, behind a connection that fails when the test says so.
 private final class OddSharedStores: SharedTokenStores {
     private typealias Entry = (odd: OddSharedStore, memory: InMemorySharedTokenStore)
     private let entries = Lock<[String: Entry]>([:])

@@ -7,7 +7,7 @@ import Testing
 /// A token of an hour: hard expiry at 3,540 s, handed out after a failure until 3,594 s.
 @Suite("Guarantee 44: an outage that a shared token survives costs no caller of any service")
 struct SharedOutageTests {
-    /// The record's token is inside its leeway, and the second service has never had it.
+    /// Returns a fleet whose record's token is inside its leeway, and whose second service has never had it.
     private func inLeeway() throws -> (Fleet, Stage.Player<AccessToken>, ScriptedLoader.Call) {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
@@ -31,7 +31,7 @@ struct SharedOutageTests {
         fleet.fail(load)
         fleet.advance(by: .seconds(49) - .milliseconds(1))
         #expect(fleet.services[1].cachedToken?.value == "first")
-        // The wall clock's time is a floating-point number.
+        // The wall clock's time is a floating-point number, so allow for rounding.
         fleet.advance(by: .milliseconds(2))
         #expect(fleet.services[1].cachedToken == nil)
     }

@@ -19,7 +19,7 @@ struct SharedSessionTests {
         session.learn(knowledge("1", since: .seconds(10)), since: 0)
         #expect(session.begin(isLook: true).knowledge.revision == .init("2"))
         #expect(session.begin(isLook: true).knowledge.since == .seconds(100))
-        // A store that tells a record's age may date the same one earlier.
+        // A store that reports a record's age may date the same record earlier.
         session.learn(knowledge("2", since: .seconds(90)), since: 0)
         #expect(session.begin(isLook: true).knowledge.since == .seconds(90))
         session.learn(knowledge("3", since: .seconds(120)), since: 0)

@@ -24,7 +24,7 @@ struct SharedUrgencyTests {
         #expect(next.value?.priority == .high)
     }
 
-    /// Notes at which priority it is read and written, and again once it may answer.
+    /// Notes the priority of each read and write, and again when it may answer.
     private final class NotingStore: SharedTokenStore {
         let priorities = Log<TaskPriority>()
         private let memory = InMemorySharedTokenStore()

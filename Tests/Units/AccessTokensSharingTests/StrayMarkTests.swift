@@ -116,7 +116,7 @@ struct StrayMarkTests {
         store.release()
         store.hold()
         fleet.stage.run()
-        // The first has ended. Of the second one's mark nothing is known.
+        // The first load has ended. The outcome of the second one's mark is unknown.
         store.isDown = true
         store.release()
         fleet.stage.run()

@@ -26,7 +26,7 @@ struct TakeOverTests {
         #expect(next.take(.read(seen(other))).written?.mark?.owner == "me")
     }
 
-    /// Reads until the doubt about another's mark has passed, and replaces it.
+    /// Reads until the doubt about another service's mark has passed, and replaces the mark.
     private func takeOver() -> (cockpit: Cockpit, step: SharedFlight.Step, mark: GrantRecord?) {
         var cockpit = Cockpit()
         let other = record(3, .granted("old"), age: 4_000, mark: "other")

@@ -11,7 +11,7 @@ struct UnansweredTests {
         var mayBeUnderWay: Bool { false }
     }
 
-    /// A service alone, whose load has begun.
+    /// Returns a single service whose load has begun.
     private func loading(_ sharing: TokenSharing = TokenSharing()) throws -> (fleet: Fleet, load: ScriptedLoader.Call) {
         let fleet = Fleet(sharing: sharing)
         _ = fleet.signIn(0, with: .granted("first"))

@@ -9,12 +9,12 @@ import Testing
 struct UnknownSessionTests {
     private let store = OddSharedStore()
 
-    /// The second service's store is the odd one.
+    /// Returns a fleet whose second service has the odd store.
     private func fleet(isRepeatable: Bool = false) -> Fleet {
         Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
     }
 
-    /// Counts the ends of sessions that a service's stream tells.
+    /// Counts the ends of sessions in a service's stream of events.
     private func watch(_ index: Int, _ fleet: Fleet) -> Log<TokenEvent.Name> {
         let log = Log<TokenEvent.Name>(), events = fleet.services[index].events()
         _ = fleet.stage.start { for await event in events where event.name == .reset { log.append(event.name) } }
@@ -70,8 +70,8 @@ struct UnknownSessionTests {
 
     // MARK: A restored backup
 
-    /// Anna is signed in at both, signs out at one, where Ben signs in; then a backup of Anna's record is restored and renewed by
-    /// the other.
+    /// Anna is signed in at both services and signs out at one, where Ben signs in; then a backup of Anna's record is restored,
+    /// and renewed by the other service.
     private func restored(renewals: Int) async throws -> Fleet {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
@@ -102,7 +102,7 @@ struct UnknownSessionTests {
         fleet.advance(by: .seconds(2))
         #expect(fleet.call(0).code == .storeFailed, "nor does a look adopt it")
         #expect(fleet.loaders[0].loadCount == 0)
-        // A sign-in by one that knows of the sign-out heals the record.
+        // A sign-in by a service that knows about the sign-out repairs the record.
         _ = fleet.signIn(0, with: .granted("ben's next"))
         #expect(fleet.call(1).value != nil || renewals == 0)
         let last = renewals == 0 ? "anna" : "anna+\(renewals - 1)"
@@ -226,7 +226,7 @@ struct UnknownSessionTests {
     @Test func `34: a sign-out elsewhere ends no session where there is none`() throws {
         let fleet = zoesEnd()
         let ends = [0, 1].map { watch($0, fleet) }
-        // Two sign-outs that neither service hears of at once.
+        // Two sign-outs that neither service notices at once.
         _ = fleet.signIn(1, with: .granted("anna"))
         _ = fleet.signOut(1)
         _ = fleet.signIn(1, with: .granted("ben"))

@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// A shared store in memory that makes one mistake.
+/// A shared store in memory that breaks one promise.
 private actor MistakenStore: SharedTokenStore {
     enum Mistake: CaseIterable, Sendable {
         case none, swapsAnyway, comparesThenWrites, staleLoads, conflictsWithoutRecord, oneRevision, revisionOfLength, losesSwaps,
@@ -26,7 +26,7 @@ private actor MistakenStore: SharedTokenStore {
 
     struct Lost: Error {}
 
-    /// Its contents, without a mistake.
+    /// The store's contents, without a fault.
     var bytes: Data? { record?.bytes }
 
     private func answer<Value>(_ value: Value) throws -> Value {
@@ -82,7 +82,7 @@ private actor MistakenStore: SharedTokenStore {
             return
         }
         let violation = await #expect(throws: SharedStoreViolation.self) {
-            // More than a few, for the mistake that needs two callers at one moment.
+            // Many rounds, for the fault that needs two callers at the same moment.
             _ = try await checkSharedTokenStore([store, store], callers: 8, rounds: 200)
         }
         #expect((violation?.description.count ?? 0) > 20)
@@ -92,10 +92,10 @@ private actor MistakenStore: SharedTokenStore {
     func `allows failures that the history explains`(failsEvery: Int) async throws {
         let store = MistakenStore(.none, failsEvery: failsEvery)
         let trial = try await SharedStoreTrial([store])
-        // The first load of the callers' part must succeed; the part before has used 3 swaps of a store that doesn't fail yet.
+        // The first load of the callers' part must succeed; the earlier part has used 3 swaps of a store that doesn't fail yet.
         try await trial.runOneAtATime()
         let report = try await trial.run(callers: 4) { $0 < 20 }
-        // How many of each depends on the threads; of at least 80 operations, every so many-th fails.
+        // The numbers depend on the threads; of at least 80 operations, every `failsEvery`-th fails.
         #expect(report.failures >= 80 / failsEvery - 1)
         #expect(report.loads + report.swaps + report.conflicts >= 80 - 80 / failsEvery)
     }

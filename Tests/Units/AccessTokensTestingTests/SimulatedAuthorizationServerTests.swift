@@ -76,7 +76,7 @@ import Testing
         #expect(!slow.isDone)
         clock.advance(by: .seconds(4))
         stage.run()
-        // The answer of the first load comes last, and its token is displaced already.
+        // The first load's answer arrives last, when its token has already been displaced.
         #expect(slow.value?.value == "access-1")
         #expect(!server.accepts(try #require(slow.value)))
     }

@@ -25,7 +25,7 @@ import Testing
         store.loseNextAnswers(2)
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.one, ifAt: nil) }
         #expect(store.contents?.bytes == Self.one)
-        // It meets a conflict, of which the service doesn't hear either.
+        // There is a conflict, which the service isn't told about either.
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.two, ifAt: nil) }
         #expect(store.contents?.bytes == Self.one)
         #expect(store.log == ["swap 1, answer lost", "swap meets 1"])

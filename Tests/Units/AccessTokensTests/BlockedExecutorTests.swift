@@ -4,7 +4,7 @@ import Dispatch
 import Testing
 import TokenServiceConcurrency
 
-/// Real threads, but no real time: what blocks is let go at the end.
+/// Real threads, but no real time; blocked threads are released at the end.
 @Suite("Guarantee 9 on real threads: no limit waits for foreign code", .timeLimit(.minutes(10)))
 struct BlockedExecutorTests {
     @Test func `a loader that blocks its executor's only thread holds up no limit, no caller and no fence`() async throws {
@@ -37,7 +37,7 @@ struct BlockedExecutorTests {
         let caller = Task { try await service.retrieveToken() }
         try await store.began.value()
         let signOut = Task { await service.reset() }
-        // The fence is there when those who wait have heard of it.
+        // The fence has taken effect once the waiting callers have their error.
         #expect(await Self.code(of: caller) == .reset)
         clock.advance(by: .seconds(5))
         #expect(await signOut.value.storeFailure?.code == .storeFailed)
@@ -80,7 +80,7 @@ struct BlockedExecutorTests {
         return nil
     }
 
-    /// A semaphore that blocks, from a function that is not asynchronous, as a careless loader's is.
+    /// A semaphore that blocks in a synchronous function, as in a careless loader.
     private struct Semaphore: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         func wait() { semaphore.wait() }

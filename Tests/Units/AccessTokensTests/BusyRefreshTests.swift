@@ -22,7 +22,7 @@ struct BusyRefreshTests {
         #expect(waits.allSatisfy { $0 <= slow - 1_125 + 1 }, "beyond the window, and the millisecond until the next caller comes")
     }
 
-    /// How many milliseconds callers waited, once for each load that some waited for.
+    /// Returns how many milliseconds callers waited, for each load that had waiting callers.
     private static func waits(load duration: Int, seeds: ClosedRange<UInt64>) throws -> [Int] {
         try seeds.flatMap { try waits(load: duration, seed: $0) }
     }

@@ -127,7 +127,7 @@ struct DrainTests {
         #expect(scene.service.cachedToken?.value == "a")
     }
 
-    // MARK: What happens without it
+    // MARK: Without a drain
 
     @Test func `45: a program that has just begun spends no refresh token in the background`() throws {
         let scene = Scene()

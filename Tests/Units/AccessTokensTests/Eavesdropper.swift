@@ -1,7 +1,7 @@
 import AccessTokensTesting
 import TokenServiceConcurrency
 
-/// Hears of every job before it can run.
+/// Notifies its listener of every job before it can run.
 final class Eavesdropper: TaskExecutor {
     private let stage: Stage
     private let body = Lock<@Sendable () -> Void>({})

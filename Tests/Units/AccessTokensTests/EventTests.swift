@@ -120,7 +120,7 @@ struct EventTests {
             withExtendedLifetime(events) {}
             return cause
         }()
-        // The back-off forgets its last error.
+        // This makes the back-off forget its last error.
         _ = scene.call()
         try scene.deliver(.hour("a"))
         #expect(cause == nil)
@@ -138,7 +138,7 @@ struct EventTests {
         #expect(told.entries == [.reset])
     }
 
-    /// Does something else before each job that it passes on.
+    /// Runs an action before each job that it passes on.
     private final class CuriousExecutor: TaskExecutor {
         private let stage: Stage
         private let question: @Sendable () -> Void

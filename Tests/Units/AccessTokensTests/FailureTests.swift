@@ -147,7 +147,7 @@ struct FailureTests {
         #expect(caller.code == .loadFailed)
     }
 
-    // Museum 29 again: an unknown error isn't a reason to ask for a sign-in.
+    // Museum 29: an unknown error isn't a reason to ask for a sign-in.
     @Test func `an error that says nothing of its remedy is a transient one`() throws {
         struct Unknown: Error {}
         let scene = Scene()
@@ -177,7 +177,7 @@ struct FailureTests {
                 wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) })
         ) { _ in throw ScriptedFailure.transient }
         for _ in 1...2 { _ = stage.start { try await service.retrieveToken() } }
-        // One reading decides and the next one dates the error: between them the pause ends.
+        // One clock reading decides and the next one dates the error; the pause ends between them.
         meanwhile.atReading(2) { manual.advance(by: .seconds(10)) }
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.code == .loadFailed && caller.retryAt == 10)

@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 
 @testable import AccessTokens
 
-/// Random lives of a service with a store; whatever happens, the books balance.
+/// Random histories of a service with a store; in each of them every grant is accounted for.
 @Suite("No grant is lost, no fence and no caller waits too long, whatever comes between")
 struct GrantLedgerTests {
     @Test(arguments: [true, false], [true, false])
@@ -29,7 +29,7 @@ struct GrantLedgerTests {
         let scene: Scene, store: ScriptedStore?
         var random: SplitMix64
         var loads: [ScriptedLoader.Call] = [], waiting: [Waiting] = []
-        /// Every grant that there has been, and those that a load has used up.
+        /// Every grant issued so far, and those that a load has used up.
         var minted: [String] = [], used: Set<String> = []
         var steps: [String] = [], problems: [String] = [], hasFailed = false
 
@@ -74,7 +74,7 @@ struct GrantLedgerTests {
 
         mutating func wait(_ name: String, _ limit: Int, isDone: @escaping () -> Bool) {
             steps.append(name)
-            // A sign-in renews the limit of those who wait: theirs is checked at the end only.
+            // A sign-in renews the limit of waiting callers, so theirs is checked only at the end.
             waiting.append(Waiting(limit: scene.clock.now.offset + .seconds(limit), isDone: isDone, name: name))
         }
 
@@ -93,7 +93,7 @@ struct GrantLedgerTests {
             if let store { scene.release(store) }
         }
 
-        /// The store's operations fail from now on, or no longer; it can always be read.
+        /// Makes the store's operations fail from now on, or succeed again; it can always be read.
         mutating func spoil() {
             hasFailed = true
             if Bool.random(using: &random) { store?.fail(.save, .remove) } else { store?.fail() }
@@ -136,7 +136,7 @@ struct GrantLedgerTests {
             }
         }
 
-        /// Everything ends, and the user signs out.
+        /// Lets everything end, and signs the user out.
         mutating func end() throws {
             store?.fail()
             release()

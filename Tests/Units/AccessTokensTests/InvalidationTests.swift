@@ -126,8 +126,8 @@ struct InvalidationTests {
         #expect(caller.value?.value == "a")
     }
 
-    // Museum 13: a forced refresh joins the older, ordinary flight (okta-mobile-swift; MeetingBar PR#974): it may join
-    // the refresh of that same token, but whatever that returns, the refused token is not served.
+    // Museum 13: a forced refresh joins the older, ordinary flight (okta-mobile-swift; MeetingBar PR#974): it may join a refresh
+    // of the same token, but the refused token must not be handed out, whatever that refresh returns.
     @Test func `an invalidation during a refresh of that token joins the refresh`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3000))

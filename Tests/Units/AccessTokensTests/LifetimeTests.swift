@@ -20,7 +20,7 @@ struct LifetimeTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    // Museum 19, with no caller left to notice: the load outlives its limit, and the service its last owner.
+    // Museum 19, with no caller left to notice: the load outlives its limit, and the service outlives its last owner.
     @Test func `a rotated refresh token that comes late is saved, though everybody has let the service go`() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock(), store = ScriptedStore()
         var service: TokenService? = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: loader)
@@ -82,7 +82,7 @@ struct LifetimeTests {
         weak let watched = {
             let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in .hour("a") }
             let caller = callers.start { try await service.retrieveToken(within: .seconds(100)) }
-            // The load ends before the caller has come back to set its alarm.
+            // The load ends before the caller has returned to set its alarm.
             stage.run()
             callers.run()
             #expect(caller.value?.value == "a")

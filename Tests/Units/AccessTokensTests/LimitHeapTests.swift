@@ -26,7 +26,7 @@ import TokenServiceConcurrency
                     #expect(owner == nil)
                     continue
                 }
-                // Any of equal ones: the order in which two callers leave at the same moment isn't promised.
+                // Remove any of equal entries: the order in which two callers leave at the same moment isn't guaranteed.
                 guard let index = list.firstIndex(where: { $0.owner == owner }) else {
                     Issue.record("\(owner as Any) is not in the list")
                     return

@@ -43,7 +43,7 @@ struct LimitTests {
         #expect(caller.code == .storeFailed)
     }
 
-    // A machine that slept: the clock has gone on, and the restore ends before any timer.
+    // The computer slept: the clock has advanced, and the restore ends before any timer fires.
     @Test func `a restore that outlasts the whole limit starts no load that is late from the start`() {
         let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
         store.hold()
@@ -54,7 +54,7 @@ struct LimitTests {
         #expect(!scene.call().isDone && scene.loader.loadCount == 1)
     }
 
-    // MARK: An executor that is busy with something else, without end
+    // MARK: An executor that stays busy with other work
 
     @Test func `a load that never gets its turn holds up no limit and no fence`() {
         let frozen = Stage(), scene = Scene(loadStage: frozen)

@@ -24,7 +24,8 @@ struct LoadUrgencyTests {
         let reader = Task(executorPreference: eavesdropper) { for await _ in events {} }
         store.hold()
         let first = scene.stage.start(priority: .high) { [service = scene.service] in try await service.retrieveToken() }
-        // That the load starts is told first. Thread B hears of it and cancels the caller while the actor is about to start it.
+        // The load's start is announced first. Thread B gets the event and cancels the caller while the actor is about to start
+        // the load.
         eavesdropper.listen { first.cancel() }
         scene.release(store)
         eavesdropper.listen {}
@@ -35,7 +36,7 @@ struct LoadUrgencyTests {
         scene.stage.run()
     }
 
-    /// Notes the priority at which it is asked, and again once it may answer.
+    /// Notes its task's priority when called, and again when it may answer.
     private final class NotingLoader: TokenLoader {
         let priorities = Log<TaskPriority>()
         private let gate = SingleResult<Void>()
@@ -124,7 +125,7 @@ struct LoadUrgencyTests {
         }
     }
 
-    /// Notes the priority at which it is asked, and again once it may answer.
+    /// Notes its task's priority when called, and again when it may answer.
     private final class NotingStore: TokenStore {
         let priorities = Log<TaskPriority>()
         private let gate = SingleResult<Void>()

@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 
 @testable import AccessTokens
 
-/// Waiting for a load without coming in to the actor: the pure value behind the lock.
+/// Waiting for a load without entering the actor: the pure value behind the lock.
 @Suite struct LobbyTests {
     typealias Lobby = TokenService.Lobby<String>
 
@@ -134,7 +134,7 @@ import TokenServiceConcurrency
         let stage = Stage(), waiting = Log<Int>(), eavesdropper = Eavesdropper(stage)
         let service = TokenService(
             environment: .driven(by: eavesdropper, clock: ManualClock()), loader: ScriptedLoader())
-        // The load's task is an effect: when it is started its caller is there, and others may join.
+        // The load's task is an effect: when it starts, its caller is waiting, and others may join.
         eavesdropper.listen {
             service.lobby.withLock { if $0.isLoading { waiting.append($0.waiters.count) } }
         }
@@ -143,13 +143,13 @@ import TokenServiceConcurrency
         eavesdropper.listen {}
     }
 
-    /// What can happen to a caller from its place on.
+    /// What can happen to a caller after it has taken its place.
     enum Happening: String, CaseIterable { case settles, left, a, b }
 
     @Test func `in whatever order a caller suspends, leaves and is answered, it gets the first answer, once`() throws {
         var orders: Set<[Happening]> = [[]]
         for _ in 0..<5 { orders.formUnion(orders.flatMap { order in Happening.allCases.map { order + [$0] } }) }
-        // It suspends once, sooner or later.
+        // The caller suspends once, at any point.
         for order in orders where order.count(where: { $0 == .settles }) == 1 {
             var lobby = Self.loading, answers: [String] = []
             let place = try lobby.place()
@@ -179,7 +179,7 @@ extension TokenService.Lobby<String> {
         return try #require(place)
     }
 
-    /// Answers with this token; returns who is to be resumed.
+    /// Answers with this token; returns the callers to be resumed.
     fileprivate mutating func answer(_ token: String) -> [String] {
         var resumed: [String] = []
         open(snapshot, answering: .success(.hour(token))).forEach { resumed.append($0) }

@@ -4,10 +4,11 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// With the default limits an operation of the store is taken for lost 95 s after it began: three times 30 s after its limit of 5 s.
+/// With the default limits an operation of the store is considered lost 95 s after it began: three times 30 s after its limit of
+/// 5 s.
 @Suite("Guarantee 46: no number of lost callbacks of a store locks a service")
 struct LostStoreTests {
-    /// A store that loses its callbacks while the test says so.
+    /// A store that loses its callbacks when the test says so.
     private final class LosingStore: TokenStore {
         private struct State {
             var contents: StoredToken?
@@ -23,10 +24,10 @@ struct LostStoreTests {
         var contents: AccessToken? { state.withLock { $0.contents?.token } }
         var log: [String] { state.withLock { $0.log } }
 
-        /// Operations that begin from now on never end; whether loads do depends on the parameter.
+        /// Makes operations that begin from now on never end; the parameter says whether that includes loads.
         func lose(loads: Bool = true) { state.withLock { ($0.loses, $0.losesLoads) = (true, loads) } }
 
-        /// Operations that begin from now on end.
+        /// Lets operations that begin from now on end.
         func work() { state.withLock { $0.loses = false } }
 
         /// Lets the lost operations take effect and end.

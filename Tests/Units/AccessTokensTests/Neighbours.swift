@@ -25,7 +25,7 @@ final class Neighbours: Sendable {
 
     subscript(number: Int) -> TokenService { services.withLock { $0[number] } }
 
-    /// What a loader or a store does.
+    /// The actions of a loader or a store.
     func ask(_ number: Int, within limit: Duration? = nil) async throws -> AccessToken {
         try await self[number].retrieveToken(within: limit)
     }
@@ -44,7 +44,7 @@ final class Neighbours: Sendable {
         stage.start { [service = self[number]] in try await service.retrieveToken() }
     }
 
-    /// Whether a load of one of them waits for a service, or another one for one of them.
+    /// Whether a load of one of them waits for a service, or a load waits for one of them.
     var areWaiting: Bool {
         let all = Set(services.withLock { $0.map { ObjectIdentifier($0) } })
         return LoadMembership.waits.withLock { $0.contains(anyOf: all) }
@@ -59,7 +59,7 @@ final class Neighbours: Sendable {
     }
 }
 
-/// A store that does something else in one of its operations, such as to ask a service.
+/// A store that runs an action in one of its operations, such as asking a service.
 final class AskingStore: TokenStore {
     private let operation: String
     private let body: @Sendable (Neighbours) async throws -> Void
@@ -90,7 +90,7 @@ final class AskingStore: TokenStore {
 }
 
 extension Stage.Player {
-    /// The code of the error that all others come from.
+    /// The code of the innermost cause.
     var firstCause: TokenServiceError.Code? {
         var cause = error as? TokenServiceError
         while let next = cause?.underlying as? TokenServiceError { cause = next }

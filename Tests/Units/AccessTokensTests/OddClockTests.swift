@@ -12,8 +12,7 @@ struct OddClockTests {
         let patient = stage.start { try await service.retrieveToken() }
         let hasty = stage.start { try await service.retrieveToken(within: .seconds(10)) }
         clock.advance(by: .seconds(10) - .milliseconds(milliseconds))
-        // The clock says that it is not yet time, and goes on saying so: one look for each run; a caller who is answered
-        // needs a few of them to come back.
+        // The clock keeps saying that it's too early, and each run is one check; an answered caller needs a few runs to return.
         for _ in 0..<20 { stage.runOnce() }
         #expect(!hasty.isDone)
         clock.advance(by: .milliseconds(milliseconds))
@@ -62,7 +61,7 @@ struct OddClockTests {
             let caller = stage.start { try await service.retrieveToken() }
             let hasty = stage.start { try await service.retrieveToken(within: .seconds(10)) }
             #expect(!caller.isDone && !hasty.isDone)
-            // Two sleepers; more would be real time's.
+            // There are two sleepers; more sleeps would come from real time.
             #expect((100...300).contains(clock.sleeps.entries.count))
             try #require(stage.start { try await loader.nextCall() }.value).succeed(with: .hour("a"))
             stage.run()
@@ -75,7 +74,7 @@ struct OddClockTests {
         #expect(clock.sleeps.entries.count == count && released == nil)
     }
 
-    /// A clock that some tests use instead: time moves or stands still, and each sleep returns at once.
+    /// A clock as some tests write it: time moves or stands still, and each sleep returns at once.
     private struct SleeplessClock: Clock {
         let sleeps = Log<Void>()
         private let clock = ManualClock()

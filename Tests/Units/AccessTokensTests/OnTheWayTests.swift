@@ -7,7 +7,7 @@ import Testing
 struct OnTheWayTests {
     let scene = Scene()
 
-    /// A caller that has found no token; after its next step it has its place and comes back to wait.
+    /// Returns a caller that has found no token; after its next step it has its place and returns to wait.
     private func caller(within limit: Duration? = nil) -> Scene.Caller {
         scene.stage.startOnce { [service = scene.service] in try await service.retrieveToken(within: limit) }
     }

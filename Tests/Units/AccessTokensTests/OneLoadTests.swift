@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Guarantees 1–3: one load, one answer, and a valid token costs nothing")
 struct OneLoadTests {
-    // Museum 1: check, suspend, set makes two loads (aws-sdk-swift's cached resolver; spring-security#14123: 20 fetches).
-    // Museum 28: waiting by blocking a thread of the pool (okta-mobile-swift PR#272; MSAL common PR#911). The stage has
-    // one thread, on which all of them wait.
+    // Museum 1: check, suspend, set makes two loads (aws-sdk-swift's cached resolver; spring-security#14123: 20 fetches). Museum
+    // 28: waiting by blocking a thread of the pool (okta-mobile-swift PR#272; MSAL common PR#911). The stage has only one thread,
+    // on which all callers wait.
     @Test(arguments: [1, 2, 3, 100, 1_000])
     func `1: however many callers, one load`(callers: Int) throws {
         let scene = Scene()
@@ -63,7 +63,7 @@ struct OneLoadTests {
         #expect(seen.entries == ["a"])
     }
 
-    // Museum 16: a continuation resumed twice (okta-mobile-swift#170): a late second outcome finds no caller to answer.
+    // Museum 16: a continuation resumed twice (okta-mobile-swift#170): a late second outcome finds no caller to resume.
     @Test func `2: a caller that left is not answered, and one that was answered cannot leave`() throws {
         let scene = Scene()
         let leaver = scene.call(), stayer = scene.call()
@@ -122,7 +122,7 @@ struct OneLoadTests {
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())
         _ = stage.start { await service.replace(with: .hour("old")) }
         clock.advance(by: .seconds(3_540))
-        // Between the caller's copy, of which it may take two, and any other look of it.
+        // Between the caller's copy (it may make two) and any other reading of the state.
         meanwhile.atReading(reading) { _ = stage.start { await service.replace(with: .hour("new")) } }
         #expect(try await service.retrieveToken().value == "new")
     }

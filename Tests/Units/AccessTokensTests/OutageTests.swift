@@ -6,7 +6,7 @@ import Testing
 /// A token of an hour: hard expiry at 3,540 s, handed out after a failure until 3,594 s.
 @Suite("Guarantee 44: an outage that the token survives costs no caller")
 struct OutageTests {
-    /// Callers wait for a load that began inside the leeway.
+    /// Returns a scene in which callers wait for a load that began inside the leeway.
     private func inLeeway(isRepeatable: Bool = false) throws -> (Scene, Scene.Caller, ScriptedLoader.Call) {
         let scene = try Scene.holding(.granted("a"), isRepeatable: isRepeatable)
         scene.advance(by: .seconds(3_550))
@@ -176,7 +176,7 @@ struct OutageTests {
         #expect(caller.code == .loadFailed)
     }
 
-    /// Callers ask without a pause; the server fails from the first refresh on, for as long as is said.
+    /// Returns the errors of callers that ask without a pause, while the server fails from the first refresh on for a given time.
     private func errors(lifetime: Int, untilEnd left: Double) throws -> Int {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(lifetime)))
         let policy = RefreshPolicy(), step = Duration.seconds(lifetime) / 2_000
@@ -203,7 +203,7 @@ struct OutageTests {
         #expect(try errors(lifetime: lifetime, untilEnd: -3) > 0)
     }
 
-    /// The table that stands beside the formula.
+    /// The table in the formula's documentation.
     @Test(arguments: [
         (5, 4_950, 1_575), (60, 59_400, 18_900), (300, 297_000, 94_500), (600, 594_000, 189_000), (3_600, 3_594_000, 864_000),
         (86_400, 86_394_000, 864_000),

@@ -183,12 +183,12 @@ struct RefreshAheadTests {
 
     @Test func `a caller whom only the actor can answer claims the refresh too`() throws {
         let scene = try sceneInWindow()
-        // So does a call behind a callback's operation, though a token is there.
+        // So does a call behind a callback's operation, although there is a token.
         scene.perform { service in await service.join(callers: 1, seen: 0) { _ in } }
         #expect(scene.loader.loadCount == 2)
     }
 
-    // At either of the two readings of a call that has more to do than to hand out the token.
+    // At each of the two clock readings of a call for which more than handing out the token is due.
     @Test(arguments: [1, 2])
     func `of two callers who see at the same moment that a refresh is due one claims it`(reading: Int) {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()

@@ -7,7 +7,7 @@ import Testing
 struct RefreshPolicyTests {
     private let policy = RefreshPolicy()
 
-    /// The table that stands beside the formulas.
+    /// The table in the formulas' documentation.
     @Test(arguments: [
         (5, 0.5, 4.5, 3.25, 3.375), (60, 6, 54, 39, 40.5), (300, 30, 270, 195, 202.5), (600, 60, 540, 390, 405),
         (3_600, 60, 3_540, 2_640, 2_730), (86_400, 60, 86_340, 85_440, 85_530),
@@ -43,7 +43,7 @@ struct RefreshPolicyTests {
     ])
     func `no lifetime overflows, traps or inverts`(lifetime: Duration) throws {
         let scene = Scene()
-        // The longest lifetime overflows only when it is added to something.
+        // The longest lifetime would overflow only when added to a time.
         scene.advance(by: .seconds(100))
         _ = scene.call()
         try scene.deliver(AccessToken("a", lifetime: lifetime, refreshIn: lifetime))
@@ -134,7 +134,7 @@ struct RefreshPolicyTests {
         #expect(policy.refreshStart(forLifetime: .seconds(60), refreshIn: nil, jitter: 0) == nil)
     }
 
-    /// The two tables that stand beside the pauses, and what lies beyond them.
+    /// The two tables in the pauses' documentation, and values beyond them.
     @Test(arguments: [
         (Int.min, 0.0, 30.0), (0, 0, 30), (1, 0, 30), (2, 1, 60), (3, 2, 120), (4, 4, 240), (5, 8, 300), (6, 16, 300),
         (7, 32, 300), (8, 60, 300), (58, 60, 300), (64, 60, 300), (Int.max, 60, 300),

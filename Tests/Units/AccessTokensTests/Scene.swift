@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Foundation
 import TokenServiceConcurrency
 
-/// One service with both its ends in the test's hands: callers and time in front, the loader behind.
+/// One service controlled by the test: its callers, its time and its loader.
 ///
 /// Nothing runs by itself: each step runs until all tasks wait, so that a test can see that a caller still waits.
 struct Scene {
@@ -16,8 +16,8 @@ struct Scene {
     private let discarded = Log<DiscardedGrant>()
 
     /// - Parameters:
-    ///   - loadStage: Where loader and store run; `nil`: with all the rest.
-    ///   - clock: What the service gets instead of the scene's clock, made of it.
+    ///   - loadStage: Where the loader and the store run; `nil`: on the scene's stage.
+    ///   - clock: Returns the service's clock, given the scene's.
     init(
         isRepeatable: Bool = false, endsWhenCancelled: Bool = false, policy: RefreshPolicy = RefreshPolicy(),
         store: (any TokenStore)? = nil, seed: UInt64 = 1, loadStage: Stage? = nil, clock odd: OddClock.Fault? = nil
@@ -34,10 +34,10 @@ struct Scene {
             loader: loader)
     }
 
-    /// The tokens that the service has given up so far: each one's string, and why.
+    /// The tokens that the service has given up so far: each one's string and the reason.
     var discards: [String] { discarded.entries.map { "\($0.token.value) \($0.reason)" } }
 
-    /// A caller, run until it has its answer or waits.
+    /// Starts a caller, and runs until it has its answer or waits.
     func call(within limit: Duration? = nil) -> Caller {
         stage.start { [service] in try await service.retrieveToken(within: limit) }
     }
@@ -46,7 +46,7 @@ struct Scene {
         (0..<count).map { _ in call() }
     }
 
-    /// The next load that began; a test that expects one fails without it.
+    /// Returns the next load that began; fails the test if there is none.
     func load() throws -> ScriptedLoader.Call {
         let next = stage.start { [loader] in try await loader.nextCall() }
         guard let call = next.value else {
@@ -84,7 +84,7 @@ struct Scene {
         _ = stage.start { [service] in try await body(service) }
     }
 
-    /// The events that a stream has told until now.
+    /// Returns the events that a stream has delivered so far.
     func told(by events: AsyncStream<TokenEvent>) -> [TokenEvent] {
         let log = Log<TokenEvent>()
         let reader = stage.start { for await event in events { log.append(event) } }
@@ -93,7 +93,7 @@ struct Scene {
         return log.entries
     }
 
-    /// A sign-out, run until it has ended or waits for the store.
+    /// Starts a sign-out, and runs until it has ended or waits for the store.
     func signOut() -> Stage.Player<SessionChange> {
         stage.start { [service] in await service.reset() }
     }
@@ -103,7 +103,7 @@ struct Scene {
         stage.start { [service] in await service.replace(with: token) }
     }
 
-    /// Lets the operations of a store that is held go on.
+    /// Lets the held operations of a store continue.
     func release(_ store: ScriptedStore) {
         store.release()
         stage.run()
@@ -114,7 +114,7 @@ struct Scene {
     func reset() { perform { _ = await $0.reset() } }
     func retryNow() { perform { await $0.retryNow() } }
 
-    /// A scene whose service holds a token of this lifetime.
+    /// Returns a scene whose service has a token with this lifetime.
     static func holding(
         _ token: AccessToken, isRepeatable: Bool = false, policy: RefreshPolicy = RefreshPolicy()
     ) throws -> Scene {
@@ -132,7 +132,7 @@ extension Stage.Player {
     /// The service's error code, if the caller got one.
     var code: TokenServiceError.Code? { (error as? TokenServiceError)?.code }
 
-    /// When the service asks again, in seconds of the scene's clock.
+    /// When the service may ask again, in seconds of the scene's clock.
     var retryAt: Double? { (error as? TokenServiceError)?.retryAt?.timeIntervalSince1970 }
 }
 

@@ -21,7 +21,7 @@ struct SecretTests {
         #expect("\(Self.token)" == "AccessToken(Bearer token, lifetime 3600.0 seconds, 1 scope, with a refresh token)")
     }
 
-    // A server may write anything into both, also another secret than the token's own.
+    // A server may write anything into both, even a secret other than the token's own.
     @Test(arguments: ["SECRET-access", "SECRET-refresh", "\u{1B}[2J\u{1B}[31mSECRET", "SECRET\r\n2026 forged", "%53ECRET-access"])
     func `18: no text of a token shows what a server wrote into its scope or its type`(written: String) {
         let token = AccessToken("SECRET-access", tokenType: written, scope: "read \(written)", refreshToken: "SECRET-refresh")

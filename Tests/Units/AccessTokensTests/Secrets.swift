@@ -2,7 +2,7 @@ import AccessTokens
 
 /// The secrets that a value would give away: every token that a mirror leads to, and every text with a secret in it.
 ///
-/// A token's own mirror and those of other types hide what they hold; here the tokens themselves are found.
+/// Mirrors of tokens and of other types hide their contents; this finds the tokens themselves.
 func secrets(in value: Any, depth: Int = 0) -> [String] {
     if let token = value as? AccessToken { return [token.value] }
     if let salvaged = value as? SalvagedGrant { return [salvaged.grant.value] + secrets(in: salvaged.reason, depth: depth + 1) }

@@ -59,7 +59,7 @@ struct SignOutTests {
             async let token = service.retrieveToken()
             return (await reset, try? await token)
         }
-        // Whatever the order in which the two reached the actor: one load at most, and none that crosses the fence.
+        // In whatever order the two reached the actor, there is at most one load, and none across the fence.
         #expect(scene.loader.loadCount <= 1)
         if let load = try? scene.load() { scene.succeed(load, with: .hour("a")) }
         #expect(both.isDone)
@@ -123,7 +123,7 @@ struct SignOutTests {
     @Test func `a load that was fenced off before it began does not begin: the old grant is not used`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "old"))
         scene.advance(by: .seconds(60))
-        // Both are on their way before the load's task gets its turn.
+        // Both are on their way to the actor before the load's task gets its turn.
         let caller = Task(executorPreference: scene.stage) { [service = scene.service] in try await service.retrieveToken() }
         let signOut = Task(executorPreference: scene.stage) { [service = scene.service] in await service.reset() }
         scene.stage.run()

@@ -181,7 +181,8 @@ struct SleeperTests {
             let hasty = Task(executorPreference: eavesdropper) { try await service.retrieveToken(within: .seconds(1)) }
             stage.run()
             let call = stage.start { try await loader.nextCall() }
-            // Thread A ends the wait of the hasty caller, and has seen that a load runs; meanwhile thread B ends that load.
+            // Thread A ends the wait of the caller with the short limit, and has seen that a load runs; meanwhile thread B ends
+            // that load.
             eavesdropper.listen { [stage] in
                 call.value?.succeed(with: .hour("a"))
                 stage.run()

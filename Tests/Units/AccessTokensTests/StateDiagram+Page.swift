@@ -49,7 +49,7 @@ extension StateDiagram {
         return "| \(event.rawValue) | \(cells.joined(separator: " | ")) |"
     }
 
-    /// Where each fence leads, from wherever it is called.
+    /// The resulting place of each fence, from any place.
     var fences: [String] {
         Happening.allCases.filter(\.isFence).map { event in
             let places = Place.allCases.flatMap { targets(from: $0, on: event) }.filter { !$0.mark.contains("³") }
@@ -60,7 +60,8 @@ extension StateDiagram {
 
     typealias Arrow = (from: Place, to: Place, events: [String])
 
-    /// What is drawn between two places: services without a store, no fences, nothing that stays where it is.
+    /// The arrows to draw between two places: for services without a store, without fences, and without steps that stay in a
+    /// place.
     var arrows: [Arrow] {
         Place.allCases.flatMap { from in
             Place.allCases.filter { $0 != from }.compactMap { to in

@@ -1,15 +1,15 @@
 extension StateDiagram {
-    /// How an arrow is drawn, and where its words stand.
+    /// How an arrow is drawn, and where its text is.
     struct Route {
         let path: String
         let x: Int
         let y: Int
         var anchor = "middle"
-        /// How many events stand beside each other on a level arrow; more stand below each other.
+        /// How many events are side by side on a level arrow; more are put on the next lines.
         var room = 2
     }
 
-    /// Where each arrow runs; what happens along it comes from the machine.
+    /// Returns the position of an arrow; its events come from the machine.
     static func route(from: Place, to: Place) -> Route? {
         switch (from, to) {
         case (.empty, .loading): Route(path: "M 191 148 H 379", x: 285, y: 138)
@@ -41,7 +41,7 @@ extension StateDiagram {
         }
     }
 
-    /// The picture, in the colours of its surroundings.
+    /// The picture, which follows the page's light or dark colours.
     var picture: String {
         var lines = Self.head
         for (number, arrow) in zip(1..., arrows) {

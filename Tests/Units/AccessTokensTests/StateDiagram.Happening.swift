@@ -1,7 +1,7 @@
 @testable import AccessTokens
 
 extension StateDiagram {
-    /// The events of a machine, in the words of the documents.
+    /// The events of a machine, in the terms of the documents.
     enum Happening: String, CaseIterable, Comparable {
         case caller = "a caller"
         case earlierCaller = "a caller from before a reset"
@@ -35,7 +35,7 @@ extension StateDiagram {
             (allCases.firstIndex(of: left) ?? 0) < (allCases.firstIndex(of: right) ?? 0)
         }
 
-        /// The meaning of the words, where they don't explain themselves.
+        /// The meaning of the term, if it isn't obvious.
         var meaning: String? {
             switch self {
             case .uselessToken: "refused before, expired on arrival, or inside its leeway"
@@ -48,13 +48,13 @@ extension StateDiagram {
             }
         }
 
-        /// A fence ends whatever there was, so that arrows from everywhere would hide the others.
+        /// A fence is possible in every place, so its arrows would hide the others.
         var isFence: Bool { [.replacement, .expiredReplacement, .reset].contains(self) }
     }
 }
 
 extension World {
-    /// What an event is called, if it reaches the machine; time has its own words.
+    /// Returns the name of an event, if it reaches the machine; time has its own names.
     func happening(_ event: Event) -> StateDiagram.Happening? {
         switch event {
         case .tick, .call, .join: nil
@@ -84,7 +84,7 @@ extension World {
         }
     }
 
-    /// What the end of the store's operation means for a flight, if one goes on with it.
+    /// Returns what the end of the store's operation means for the flight that continues after it, if any.
     private func store(_ answer: StateDiagram.Happening) -> StateDiagram.Happening? {
         guard let operation = running, let flight = operation.flight else { return nil }
         switch operation.kind {
@@ -99,7 +99,7 @@ extension World {
         return due <= now
     }
 
-    /// Whether the token that a load brings now has no life left but its leeway.
+    /// Whether a token that a load brings now would be inside its leeway.
     private func isTooLate(_ id: Int) -> Bool {
         loads.contains { $0.id == id && $0.start + Self.lifetime - Self.lifetime / 10 <= now }
     }

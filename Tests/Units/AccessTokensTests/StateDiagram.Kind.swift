@@ -12,9 +12,9 @@ extension StateDiagram {
 
         /// Whether the walk tries an event.
         ///
-        /// A store, and loads that may be repeated, each make ten times as many states. With one of them the walk leaves out what only
-        /// changes how loads are paced, with both also what leads where another event leads: the picture is the same. The
-        /// walks of ``StateMachineWalkTests`` leave out less.
+        /// A store, and loads that may be repeated, each make ten times as many states. With one of them the walk leaves out
+        /// events that only change the pacing of loads, with both also those that lead to the same place as another event: the
+        /// picture is the same. The walks of ``StateMachineWalkTests`` leave out less.
         func tries(_ event: World.Event) -> Bool {
             switch event {
             case .failWithRetryAfter, .succeedWithRejected, .invalidateOlder: !isRepeatable && !hasStore

@@ -1,6 +1,6 @@
 @testable import AccessTokens
 
-/// Every step that the state machine can take, found by walking it; what the pictures in `Docs` are drawn from.
+/// Every step that the state machine can take, found by walking it; the source of the pictures in `Docs`.
 struct StateDiagram {
     /// The cases of the machine's one enum.
     enum Place: String, CaseIterable, Comparable {
@@ -9,7 +9,7 @@ struct StateDiagram {
         static func < (left: Place, right: Place) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// An event in a place, and where the machine stands after it.
+    /// An event in a place, and the resulting place.
     struct Step: Hashable {
         let from: Place
         let event: Happening
@@ -30,7 +30,7 @@ struct StateDiagram {
         return diagram
     }
 
-    /// In every kind of service the last new step is found before the 40,000th state.
+    /// In every kind of service the last new step is found within 40,000 states.
     ///
     /// Walking on to the end, which takes minutes, found no other.
     private static let mostVisits = 80_000
@@ -59,7 +59,7 @@ struct StateDiagram {
         }
     }
 
-    /// Time alone can do two things at once; the machine does them one after the other, and so does the picture.
+    /// Time alone can have two effects at once; the machine applies them one after the other, and so does the picture.
     private mutating func addTime(from world: World, _ kind: Kind) {
         var world = world
         let before = world.place
@@ -84,7 +84,7 @@ struct StateDiagram {
         steps[step, default: []].insert(kind)
     }
 
-    /// Where an event can lead from a place, each with a mark that says for which services, if not for all.
+    /// Returns where an event can lead from a place, with a mark if only for some kinds of services.
     func targets(from place: Place, on event: Happening) -> [(place: Place, mark: String)] {
         let possible = steps.filter { $0.key.from == place && $0.key.event == event }
         let kinds = possible.values.reduce(into: Set<Kind>()) { $0.formUnion($1) }

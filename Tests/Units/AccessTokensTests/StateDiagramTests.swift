@@ -12,7 +12,7 @@ private let renewal = ProcessInfo.processInfo.environment["STATE_DIAGRAM"]
 
 /// `Docs/StateMachine.md` and its picture agree with the machine: they are generated from a walk over its states.
 ///
-/// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both again; look at them.
+/// After a change of the machine, `STATE_DIAGRAM=renew swift test --filter StateDiagramTests` writes both again; check them.
 @Suite(.enabled(if: isThorough || renewal != nil, "its walks are long: they run in release builds, and with THOROUGH=1"))
 struct StateDiagramTests {
     private static let docs = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(

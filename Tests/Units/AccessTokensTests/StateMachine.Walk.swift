@@ -1,7 +1,7 @@
-/// A walk through every state that can be reached, the nearest to the start first: a violation comes with the shortest way to it.
+/// A breadth-first walk through every reachable state, so that a violation is reported with the shortest path to it.
 struct Walk {
     private var seen: Set<[Int8]>
-    /// Those that are as far from the start as the next one, and those that are an event farther.
+    /// The states as far from the start as the next one, and those one event farther.
     private var near: [World], far: [World] = []
     private(set) var visits = 0
 
@@ -10,10 +10,10 @@ struct Walk {
         near = [start]
     }
 
-    /// How many states there are, if the walk is over.
+    /// The number of states, once the walk is over.
     var states: Int { seen.count }
 
-    /// The next state to try events in; yields now and then, so that the other tests get their turn.
+    /// Returns the next state to try events in; yields now and then to let other tests run.
     mutating func next() async -> World? {
         if near.isEmpty { swap(&near, &far) }
         guard let world = near.popLast() else { return nil }
@@ -22,7 +22,7 @@ struct Walk {
         return world
     }
 
-    /// Comes to a state, which is visited later if it is new.
+    /// Adds a state, which is visited later if it is new.
     mutating func reach(_ world: World) {
         if seen.insert(world.key).inserted { far.append(world) }
     }

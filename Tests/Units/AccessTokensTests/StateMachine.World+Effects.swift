@@ -4,7 +4,7 @@ extension World {
     /// Performs the machine's decisions, as the actor does.
     mutating func performEffects() {
         let ending = machine.conclude()
-        // The callback is taken for lost.
+        // The callback is considered lost.
         if let late = running, late.id != machine.storage.operations.first?.id {
             check(now >= late.deadline + machine.policy.loadTimeout * (Self.timeoutsUntilForgotten - 1), "46: but not too early")
             if late.isWrite { lost = late }
@@ -39,7 +39,7 @@ extension World {
         let current = machine.state.isStalled ? nil : machine.state.flight?.load
         check(told == nil || told == current, "19: each load that was told to start is told to end")
         if let token = held, discarded.contains(token.value) { bar(token) }
-        // A token that another load brings in the same moment comes too late for the callers that are answered.
+        // A token that another load brings at the same moment is too late for the callers that are answered.
         if let result = ending.answer { checkSurvived(result) }
         note()
         guard let result = ending.answer else { return }
@@ -82,7 +82,7 @@ extension World {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival {
-            // In a drained service no load may start, which is as good as one that failed.
+            // In a drained service no load may start, which has the same effect as a failed load.
             if machine.isDrained, now >= hardEnd { hasFailed = true }
             check(now < hardEnd || token == held && hasFailed, "44: inside its leeway only after a transient failure")
         }
@@ -91,19 +91,19 @@ extension World {
         check(refused?.token.value != token.value, "a refused token is not served")
     }
 
-    /// 46: whether a load stands in the way of others: from before a fence it doesn't, nor long after its start.
+    /// 46: whether a load blocks others; not if it is from before a fence, nor long after its start.
     private func stands(_ load: Load) -> Bool {
         load.generation == machine.generation && now < load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
     }
 
-    /// A caller gets an error that time can mend only if no token is there that is still good for a while.
+    /// Checks that a caller gets a transient error only if there is no token that is still valid for a while.
     mutating func checkSurvived(_ result: Machine.Answer) {
         guard case .failure(let error) = result, error.remedy == .retry, let held, let last = born[held.value] else { return }
         let leeway = last.end - last.hardEnd
         check(now >= last.end - leeway / 10, "44: an outage that the token survives costs no caller")
     }
 
-    /// Which token might survive an outage: the last one, until a refusal or a fence.
+    /// Notes which token might survive an outage: the last one, until a refusal or a fence.
     private mutating func note() {
         guard let token = (machine.state.cached ?? machine.reserve)?.token, token != held, !barred.contains(token.value)
         else { return }

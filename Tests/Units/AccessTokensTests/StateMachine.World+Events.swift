@@ -13,7 +13,7 @@ extension World {
         checkInvariants()
     }
 
-    /// A caller that finds a load to wait for needs not come in; the machine hears of it at its next event.
+    /// Lets a caller join a load without entering the actor; the machine is told with its next event.
     private mutating func join(_ index: Int) {
         guard case .called(let seen) = callers[index] else { return }
         guard let place = lobby.join(seen: seen, urgency: .background, at: now) else { return }
@@ -32,7 +32,7 @@ extension World {
         callers[index] = .idle
     }
 
-    /// What reaches the actor.
+    /// The events that reach the actor.
     private mutating func step(_ event: Event) {
         let (joined, isAwaited, _) = lobby.close()
         machine.callersJoined(joined, isAwaited: isAwaited)
@@ -45,7 +45,7 @@ extension World {
             now += Self.step
             if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
             if let last = refused, last.until <= now { refused = nil }
-            // If the server hands one out once more, it counts as good again.
+            // If the server hands out a refused token again, it counts as valid again.
             for (token, until) in refusals where until <= now {
                 barred.remove(token)
                 refusals[token] = nil
@@ -55,7 +55,7 @@ extension World {
         case .succeed(let id): deliver(id) { $0.newToken(lifetime: Self.lifetime, from: $1.start) }
         case .succeedExpired(let id): deliver(id) { $0.newToken(lifetime: .zero, from: $1.start) }
         case .succeedBarely(let id):
-            // As long as it took and a little more: inside its own leeway.
+            // Slightly longer than the load took, so that the token arrives inside its own leeway.
             deliver(id) { $0.newToken(lifetime: $0.now - $1.start + .milliseconds(1), from: $1.start) }
         case .succeedWithRejected(let id):
             deliver(id) { world, load in
@@ -127,8 +127,8 @@ extension World {
         refusals = refusals.filter { tokens.contains($0.key) }
     }
 
-    /// Of the loads that count no longer one of each kind stays, a fenced one in place of one that was overtaken: they are alike, and
-    /// would collect.
+    /// Of the loads that no longer count, keep one of each kind, a fenced one rather than an overtaken one: they are equivalent,
+    /// and would accumulate.
     private mutating func endForgotten() {
         var kinds: Set<Bool> = machine.fenced.isEmpty ? [] : [false]
         let forgotten = machine.abandoned.filter { $0.isLoading && !counts($0) }.filter {
@@ -141,15 +141,15 @@ extension World {
         _ = machine.conclude()
     }
 
-    /// What an event means for the token that may survive an outage.
+    /// Updates the token that may survive an outage after an event.
     private mutating func expect(_ event: Event) {
         switch event {
         case .replace, .replaceExpired, .reset: bar(held)
         case .failForGood(let id):
-            // A late refusal counts like one in time, unless a younger load may know better.
+            // A late refusal counts like one in time, unless a newer load will decide.
             if machine.state.flight == nil, !isOutdated(id), grantFromMeanwhile(for: id) == nil { return bar(held) }
             guard let flight = machine.state.flight, flight.id == id else { return }
-            // An older load has delivered meanwhile: this one's end means nothing while that token is good.
+            // An older load has brought a token meanwhile: this load's end doesn't matter while that token is good.
             let isGood = machine.state.cached.map { $0.isValid(at: now) && !$0.isInLeeway } ?? false
             if !isGood || flight.publications == machine.publications { bar(held) }
         case .fail, .failWithRetryAfter, .failSalvaging, .succeedExpired, .succeedBarely, .succeedWithRejected: hasFailed = true
@@ -176,7 +176,7 @@ extension World {
         return false
     }
 
-    /// The store's turn is over; what it had before this service began belongs to no generation of it.
+    /// The store's operation ends; a token from before this service began belongs to none of its generations.
     private mutating func endStore(finding token: AccessToken?, error: TokenServiceError?) {
         guard let operation = running else { return }
         running = nil
@@ -186,7 +186,7 @@ extension World {
         checkLastWord(operation, error)
     }
 
-    /// An operation that was taken for lost ends, and takes effect only now.
+    /// An operation that was considered lost ends, and takes effect only now.
     private mutating func endLost(error: TokenServiceError?) {
         guard let operation = lost.take() else { return }
         machine.storeEnded(operation, found: nil, error: error, at: now)
@@ -246,7 +246,8 @@ extension World {
         }
     }
 
-    /// A grant that came while this load ran, and that the load did not use up: it is given up for the load's own, or that is.
+    /// Returns the grant that arrived while this load ran and that it didn't use up: either that grant or the load's own is given
+    /// up.
     private func grantFromMeanwhile(for id: Int) -> AccessToken? {
         let flight = (machine.abandoned + [machine.state.flight].compactMap { $0 }).first { $0.id == id }
         return flight?.previous == machine.grant.token ? nil : machine.grant.token

@@ -3,7 +3,7 @@
 extension World {
     /// All that the future depends on, and nothing else: names and absolute times are left out.
     ///
-    /// With a store, so is when a load that was overtaken is forgotten.
+    /// With a store, the time at which an overtaken load is forgotten is left out, too.
     var key: [Int8] {
         var key: [Int] = []
         key.reserveCapacity(64)
@@ -22,7 +22,7 @@ extension World {
             case .saving(let token, let origin): key += [origin == .program ? -7 : -8, verdict(token, flight)]
             }
         }
-        /// The future use of a token in hand: its end, and whether it was refused.
+        /// Returns what matters about a token in the future: its end, and whether it was refused.
         func verdict(_ token: AccessToken, _ flight: Machine.Flight) -> Int {
             let end = token.lifetime.map { Self.hardEnd(of: $0, from: flight.start) }
             return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
@@ -57,12 +57,12 @@ extension World {
         }
         key.append(-2)
         if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
-        // What the checks know of that token.
+        // What the checks know about that token.
         let isHeld = held != nil && held == (machine.state.cached ?? machine.reserve)?.token
         key.append(held == nil ? -15 : isHeld ? (hasFailed ? -16 : -17) : -18)
         key.append(-5)
-        // An overtaken load only counts against the limit, for a time; any other can still deliver. All that no longer count are
-        // alike.
+        // An overtaken load only counts against the limit, for a time; any other can still bring a token. All that no longer
+        // count are equivalent.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
             return (counts: counts, key: (isAlike ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
@@ -79,7 +79,7 @@ extension World {
         key.append(machine.grant.token == nil ? 0 : 1)
         key += machine.backOff.key(at: now, steps: steps)
         key += machine.rejections.key(at: now)
-        // Callers are alike: how many wait, how many come from before a reset, how many from now.
+        // Callers are equivalent, so count those that wait, those from before a reset, and new ones.
         var counts = [0, 0, 0, 0]
         for caller in callers {
             switch caller {
@@ -89,7 +89,7 @@ extension World {
             }
         }
         key += counts + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
-        // All are small; a set of a million keys is not.
+        // All numbers are small, but a set of a million keys isn't.
         return key.map { Int8(clamping: $0) }
     }
 }
@@ -117,7 +117,7 @@ extension StoreQueue.Kind {
 extension BackOff {
     fileprivate func key(at now: Duration, steps: (Duration?) -> Int) -> [Int] {
         switch gate {
-        // From the second failure on every pause is one step.
+        // From the second failure on, every pause takes one step.
         case .open: [0, 0, min(failures, 1)]
         case .opens(let moment): [1, steps(moment), min(failures, 1)]
         case .closed: [2, 0, min(failures, 1)]

@@ -2,10 +2,10 @@
 
 /// The state machine with everything around it: callers, loads, time.
 ///
-/// It takes an event at a time and checks every promise after it.
+/// It takes one event at a time and checks every guarantee after it.
 ///
-/// Time moves in steps of 100 s, longer than any pause after a failed load, so that rounding a deadline up to the next step
-/// loses nothing: two worlds with one ``key`` behave alike for ever.
+/// Time moves in steps of 100 s, longer than any pause after a failed load, so that rounding a deadline up to the next step loses
+/// nothing: two worlds with the same ``key`` behave alike from then on.
 struct World: Sendable {
     typealias Machine = TokenService.StateMachine
     typealias Lobby = TokenService.Lobby<Int>
@@ -31,10 +31,10 @@ struct World: Sendable {
     }
 
     static let step = Duration.seconds(100)
-    /// The leeway, from 396 s on, has a step in it.
+    /// The leeway, from 396 s on, includes a step.
     static let lifetime = Duration.seconds(440)
 
-    /// Fewer than in a service, since each step that a given-up load may count for makes more states.
+    /// Fewer than in a service, since each step for which a given-up load may count adds states.
     static let timeoutsUntilForgotten = 2
 
     var machine: Machine
@@ -44,7 +44,7 @@ struct World: Sendable {
     var loads: [Load] = []
     /// The store's current work.
     var running: StoreQueue.Operation?
-    /// The last save or removal that was taken for lost, and may end after all.
+    /// The last save or removal that was considered lost, and may still end.
     var lost: StoreQueue.Operation?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
@@ -53,23 +53,23 @@ struct World: Sendable {
     /// The grants that the last event must have given up.
     var givenUp: [String] = []
     var tokens = 0
-    /// Which generation each token belongs to, and when it really ends.
+    /// Each token's generation, and when it really expires.
     var born: [String: (generation: Int, end: Duration, hardEnd: Duration)] = [:]
     /// The token refused last, until it has certainly expired.
     var refused: (token: AccessToken, until: Duration)?
-    /// The token that may be handed out inside its leeway, if a load fails, and whether one has since it came.
+    /// The token that may be handed out inside its leeway if a load fails, and whether one has failed since it arrived.
     var held: AccessToken?
     var hasFailed = false
-    /// Those that may not any more: refused, or their grant was, or a fence came.
+    /// The tokens that must no longer be handed out: they or their grants were refused, or there was a fence.
     var barred: Set<String> = []
     /// How long a refusal counts: until the token has certainly expired.
     var refusals: [String: Duration] = [:]
-    /// The load that a listener to the events takes to be under way.
+    /// The load that is under way according to the events.
     var told: Int?
     var violation: String?
-    /// What has happened so far.
+    /// The events so far.
     var path: [Event] = []
-    /// Whether the program may drain the service at any moment, and go on.
+    /// Whether the program may drain the service at any time, and resume it.
     private let drains: Bool
 
     init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false) {
@@ -97,13 +97,13 @@ struct World: Sendable {
         if !condition, violation == nil { violation = promise() }
     }
 
-    /// A description of the walk, for people.
+    /// A readable description of the world.
     var text: String {
         let more = (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
     }
 
-    /// Everything that can happen now and is tried.
+    /// The possible events that the walk tries.
     var events: [Event] { possibleEvents.filter(tries) }
 
     /// Whether the walk tries an event.
@@ -120,7 +120,7 @@ struct World: Sendable {
         }
     }
 
-    /// Callers and loads that are alike are taken once.
+    /// Equivalent callers and loads are represented by one of them.
     private var possibleEvents: [Event] {
         var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
         if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
@@ -156,6 +156,6 @@ struct World: Sendable {
         return events
     }
 
-    /// Whether a load that was given up still stands in others' way.
+    /// Whether a load that was given up still blocks others.
     func counts(_ flight: Machine.Flight) -> Bool { now < machine.end(ofGivenUp: flight) }
 }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import AccessTokens
 
-/// Guarantees 1, 2, 4–6, 8–11 and 45 on the pure machine, without concurrency: every state that can be reached is visited, every
-/// event tried in it, every promise of ``World`` checked.
+/// Guarantees 1, 2, 4–6, 8–11 and 45 on the pure machine, without concurrency: visits every reachable state, tries every event in
+/// it, and checks every promise of ``World``.
 ///
-/// With a store some events are left out: ``World/events`` says which. The walks take
-/// minutes, so a run that is not thorough visits only what is nearest to the start.
+/// With a store some events are left out: ``World/events`` says which. The walks take minutes, so a run that isn't thorough
+/// visits only the states nearest to the start.
 @Suite(.serialized) struct StateMachineWalkTests {
     @Test(arguments: [false, true])
     func `the 1,500 states of a caller nearest to the start keep every promise`(hasStore: Bool) async {
@@ -31,7 +31,7 @@ import Testing
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true, drains: true))
     }
 
-    /// A third caller makes the walk several times as long.
+    /// A third caller makes the walk take several times as long.
     #if DEBUG
     static let callers = 2
     #else

@@ -15,7 +15,7 @@ struct StoreEventTests {
         if kind != "fails" { store.hold() }
         if kind != "is late" { store.fail(.remove) }
         let signOut = scene.signOut()
-        // The next user is there while the last one's token is still being removed.
+        // The next user signs in while the last one's token is still being removed.
         let signIn = scene.signIn(with: AccessToken("next", lifetime: .seconds(60)))
         let nextUsers = scene.service.events()
         if kind.hasSuffix("late") { scene.advance(by: .seconds(5)) }
@@ -56,7 +56,7 @@ struct StoreEventTests {
             let events = scene.service.events()
             if hangs { scene.advance(by: .seconds(5)) }
             scene.release(store)
-            // The fence's own part is late when the save before it hangs, and a replacement's own save fails.
+            // The fence's own operation is late when the save before it hangs, and a replacement's own save fails.
             let own = (hangs ? 1 : 0) + (fence == "replace" ? 1 : 0)
             #expect(scene.told(by: events).count { $0.name == .storeFailed } == own, "\(kind)")
         }
@@ -121,7 +121,7 @@ struct StoreEventTests {
         stage.run()
         #expect(caller.value?.value == "a")
         #expect(store.contents?.received.timeIntervalSinceReferenceDate.isFinite == true)
-        // Neither a clock that is right again nor one that still isn't takes it for new.
+        // Whether or not the clock is right again, the token doesn't count as new.
         for time in [0, time] {
             let next = service(time), caller = stage.start { try await next.retrieveToken() }
             #expect(nextCall()?.previous?.value == "a" && !caller.isDone)

@@ -21,7 +21,7 @@ struct StoreLimitTests {
         let names = Log<TokenEvent.Name>(), events = service.events()
         store.hold()
         let signIn = stage.start { await service.replace(with: AccessToken("x", lifetime: .zero)) }
-        // The timer has woken; before it has read the time, the save ends.
+        // The timer has fired; before it has read the time, the save ends.
         meanwhile.atReading(1) {
             store.release()
             stage.run()
@@ -35,7 +35,7 @@ struct StoreLimitTests {
         #expect(names.entries == [.replaced, .loadStarted])
     }
 
-    // The load and its save are judged alike: see "arrives after hard expiry" in RefreshAheadTests.
+    // The load and its save are treated alike: see "arrives after hard expiry" in RefreshAheadTests.
     @Test func `a refresh whose save outlives both tokens has not failed, even if no caller came in between`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()

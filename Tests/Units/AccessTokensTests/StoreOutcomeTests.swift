@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What callers and fences wait for when a store is slow, and what they are told")
 struct StoreOutcomeTests {
-    /// A service with a token whose store hangs in a save that is late.
+    /// Returns a service with a token, whose store hangs in a save that is late.
     private func late() throws -> (Scene, ScriptedStore) {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
@@ -103,7 +103,7 @@ struct StoreOutcomeTests {
         #expect(store.log == ["load", "save a", "load", "remove"])
     }
 
-    // MARK: A clock that ends no sleep
+    // MARK: A clock whose sleeps never end
 
     @Test(arguments: ["caller", "refusal", "retry", "reset", "replace", "a load's end"])
     func `a save's limit is compared at every event, even if the clock never wakes`(event: String) throws {

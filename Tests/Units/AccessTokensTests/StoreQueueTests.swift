@@ -90,7 +90,7 @@ import TokenServiceConcurrency
         #expect(!queue.isLate && queue.nextDeadline == .seconds(25), "the store answers: what comes now waits for it again")
     }
 
-    /// Every fence ends once, in time; the queue stays short; the last word is the last one's.
+    /// Every fence ends once and in time, the queue stays short, and the last write is the latest decision.
     @Test(arguments: 1...20) func `random operations, ends and time keep every promise`(seed: UInt64) {
         var random = SplitMix64(seed: seed), queue = StoreQueue(), now = Duration.zero
         var waiting: [Int: Duration] = [:], fence = 0, begun: Int?, hasFailed = false

@@ -39,7 +39,7 @@ struct StoreTests {
         #expect(scene.service.cachedToken == nil)
         #expect(scene.call().value?.value == "a")
         #expect(scene.loader.loadCount == 0)
-        // A wall clock that was moved makes a token neither older than its life nor younger than new.
+        // After the wall clock was moved, a token's age is at most its lifetime and at least zero.
         scene.advance(by: .seconds(3_540))
         #expect(scene.service.cachedToken == nil)
     }
@@ -61,7 +61,7 @@ struct StoreTests {
         #expect(store.log == ["load"] && !caller.isDone)
     }
 
-    // Museum 29, in its dearest form: a locked keychain taken for a sign-out.
+    // Museum 29, at its worst: a locked keychain treated as a sign-out.
     @Test func `a locked store is not an empty one: a transient error, no load, and another try`() throws {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.fail(.load)
@@ -169,7 +169,7 @@ struct StoreTests {
         let caller = scene.call()
         try scene.deliver(.hour("new"))
         #expect(caller.value?.value == "new")
-        // It is still read once, for the grant that has to be revoked.
+        // The store is still read once, for the grant that has to be revoked.
         #expect(store.log == ["load", byReset ? "remove" : "save x", "save new"])
     }
 

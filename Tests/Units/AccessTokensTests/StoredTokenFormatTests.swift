@@ -35,7 +35,7 @@ struct StoredTokenFormatTests {
         for count in 0..<data.count {
             #expect(throws: StoredTokenFormatError.self) { try StoredToken(serialized: data.prefix(count)) }
         }
-        // A slice whose indices don't begin at zero is bytes like any other.
+        // A slice whose indices don't begin at zero must work like any other data.
         let slice = (Data([1, 2, 3]) + data).dropFirst(3)
         #expect(try StoredToken(serialized: slice).token == Self.token)
     }

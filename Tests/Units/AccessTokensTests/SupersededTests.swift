@@ -110,7 +110,7 @@ struct SupersededTests {
         #expect(scene.service.cachedToken == nil && store.contents?.value == "young")
     }
 
-    /// The walk in release builds found it: the token was handed out for as long as the save of the other one took.
+    /// Found by the walk in release builds: the token was handed out for as long as the save of the other one took.
     @Test func `a token whose grant was given up is handed out no longer, though the other one is still being saved`() throws {
         let store = ScriptedStore()
         let (scene, old, young) = try Self.twoLoads(store)
@@ -165,7 +165,7 @@ struct SupersededTests {
         let young = try scene.load()
         store.hold()
         scene.fail(oldest, with: SalvagedGrant(.granted("salvaged"), reason: ScriptedFailure.transient))
-        // Its save waits for that of the salvaged grant, and is dropped for the younger one's.
+        // Its save waits for that of the salvaged grant, and is superseded by the newer one's.
         scene.succeed(older, with: .granted("older"))
         scene.succeed(young, with: .granted("young"))
         scene.release(store)

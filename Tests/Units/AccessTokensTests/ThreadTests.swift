@@ -4,16 +4,16 @@ import Dispatch
 import Testing
 
 extension Tag {
-    /// Real threads: what Thread Sanitizer is for.
+    /// Tests with real threads, for Thread Sanitizer.
     @Tag static var threads: Self
 }
 
 /// The service on the real pool and clock, with everything at once.
 ///
-/// Other tests show the same step by step, without threads; these show it to Thread Sanitizer.
+/// Other tests check the same step by step, without threads; these are for Thread Sanitizer.
 @Suite("Guarantees 1–10 on real threads", .tags(.threads))
 struct ThreadTests {
-    /// Hundreds of other tests may keep the pool from a load for longer than its usual limit.
+    /// Hundreds of other tests may delay a load for longer than its usual limit.
     private static let patient = RefreshPolicy(loadTimeout: .seconds(3_600))
 
     @Test func `callers by the thousand get one load's token`() async throws {
@@ -32,7 +32,7 @@ struct ThreadTests {
         #expect(await iterator.next()?.name == .loadSucceeded)
     }
 
-    /// A load that ends while its callers are still on their way: between their place and their suspension, and after it.
+    /// A load that ends while its callers are between taking their places and suspending, or later.
     @Test func `callers who come, leave and are answered at the same moment get one answer each`() async throws {
         for round in 0..<500 {
             let service = TokenService(policy: Self.patient) { _ in
@@ -41,7 +41,7 @@ struct ThreadTests {
                 return .hour("a")
             }
             let callers = (0..<16).map { _ in Task { try await service.retrieveToken(within: .seconds(3_600)) } }
-            // From a thread of the pool and from one that knows of no task.
+            // From a thread of the pool and from one that runs no task.
             callers[0].cancel()
             DispatchQueue.global().async { for index in 1..<4 { callers[index * 4].cancel() } }
             for (index, caller) in callers.enumerated() {

@@ -126,7 +126,7 @@ struct TimeOutTests {
         scene.fail(young, with: ScriptedFailure(retryAfter: .seconds(3_600)))
         #expect(scene.call().value?.value == "old")
         #expect(scene.loader.loadCount == 2)
-        // Ignored altogether: no event, and the refresh of the old token keeps its time.
+        // It is ignored: there is no event, and the old token's refresh stays scheduled.
         scene.advance(by: .seconds(2_700))
         #expect(scene.call().value?.value == "old")
         #expect(scene.loader.loadCount == 3)

@@ -3,7 +3,8 @@ import AccessTokensTesting
 import Foundation
 import Testing
 
-/// The effect of a task that prefers a busy executor on the others; on the pool, with a stage whose jobs never run by themselves.
+/// The effect of a task that prefers a busy executor on the others; tested on the pool, with a stage whose jobs never run by
+/// themselves.
 @Suite struct VisitTests {
     enum Visit: CaseIterable {
         case miss, invalidate, replace, retryNow, reset
@@ -23,9 +24,9 @@ import Testing
             case .reset: _ = await tokens.reset()
             }
         }
-        // One job of the visitor: it goes in, and then its executor is busy for good.
+        // Run one job of the visitor, which enters the actor; after that its executor stays busy.
         busy.runOnce()
-        // Were its visit to wait there, nothing else would ever come in.
+        // If its visit waited there, nothing else could enter the actor.
         if [.miss, .replace, .reset].contains(visit) { _ = await events.first { _ in true } }
         let caller = Task { try await tokens.retrieveToken() }
         try await loader.nextCall().succeed(with: AccessToken("b", lifetime: .seconds(3600)))

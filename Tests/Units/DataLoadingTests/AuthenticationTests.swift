@@ -11,7 +11,7 @@ import TokenServiceConcurrency
 struct AuthenticationTests {
     static func refusal(_ headers: String) -> String { "HTTP/1.1 401 No\r\n\(headers)Content-Length: 2\r\n\r\nno" }
 
-    // RFC 6750 §3.1; the last ones are what Glewlwyd and others send to expired tokens.
+    // RFC 6750 §3.1; the last ones are sent by Glewlwyd and others for expired tokens.
     @Test(arguments: [
         "WWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\n",
         "WWW-Authenticate: Bearer error=invalid_token\r\n",
@@ -104,7 +104,7 @@ struct AuthenticationTests {
         #expect(server.authorizationServer.loadsStarted == 2 && server.tokens.cachedToken?.value == "access-2")
     }
 
-    // RFC 6750 §3.1: a new token would be worth no more.
+    // RFC 6750 §3.1: a new token wouldn't help.
     @Test func `an insufficient scope is an error that names what is missing, and loads nothing`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.status(

@@ -6,7 +6,7 @@ import LoopbackServers
 import TestBudgets
 import Testing
 
-/// In a process of its own, since all sessions of a process wait while Foundation is busy; it takes seconds.
+/// In its own process, since all sessions of a process wait while Foundation is busy; it takes seconds.
 @Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)
 struct BusyFoundationTests {
     @Test func `while Foundation reads a long header, limits hold, tasks run, and requests that were given up are never sent`()
@@ -18,7 +18,7 @@ struct BusyFoundationTests {
             let loader = try FaultTests.loader(server, silence: 1)
             let stuck = loader.start(Request(url: hostile.url))
             await LongHeader.untilFoundationIsBusy()
-            // More than the pool has threads, of both kinds: on the shared connections and on their own.
+            // More requests than the pool has threads, of both kinds: on the shared connections and on their own.
             let others = (0..<2 * ProcessInfo.processInfo.activeProcessorCount).flatMap { _ in
                 [loader.start(Request(url: server.url)), loader.start(Request(url: server.url, method: "POST"))]
             }

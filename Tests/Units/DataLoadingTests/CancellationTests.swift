@@ -7,7 +7,7 @@ import LoopbackServers
 import TestBudgets
 import Testing
 
-/// Something that a handler holds, and that tells when it is let go.
+/// An object that a handler retains, and that signals its release.
 private final class Luggage: Sendable {
     private let released: AsyncStream<Void>.Continuation
 
@@ -117,7 +117,7 @@ struct CancellationTests {
         #expect(try result.get().status == 200)
     }
 
-    // The queue is held up: the answer is there, and the handler waits for its turn.
+    // The queue is blocked: the answer has arrived, and the handler waits for its turn.
     @Test(arguments: ["one", "all", "release"])
     func `a cancellation on the queue comes before any handler that has not begun`(way: String) async throws {
         let server = try ResourceServer()

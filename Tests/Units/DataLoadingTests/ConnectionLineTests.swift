@@ -23,12 +23,12 @@ struct ConnectionLineTests {
         elsewhere = try #require(URL(string: "https://elsewhere.example").flatMap(Origin.init))
     }
 
-    /// Enters the line under a name, and returns the number to leave it with.
+    /// Enters the line under a name, and returns the number for leaving it.
     @discardableResult func enter(_ name: Int, for origin: Origin) -> Int {
         line.enter(for: origin) { [places] place in places.taken.withLock { $0[name] = place } }
     }
 
-    /// Lets go of a place, outside the lock: that calls the next in line.
+    /// Releases a place, outside the lock, since that calls the next in line.
     func end(_ name: Int) {
         let place = places.taken.withLock { $0.removeValue(forKey: name) }
         #expect(place != nil)

@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Something that a server does wrong, and what must come of it.
+/// A server's fault, and the expected result.
 struct Fault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let reply: LoopbackServer.Reply
@@ -27,8 +27,8 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
     private static let long = String(repeating: "x", count: 2 << 20)
 
-    /// A connection that ends between two lines of the header is missing on purpose: before Swift 6.4, Foundation itself
-    /// ends the process on Linux then (swift-corelibs-foundation#5285), and no code outside of it can prevent that.
+    /// A connection that ends between two lines of the header is missing on purpose: before Swift 6.4, it makes Foundation crash
+    /// the process on Linux (swift-corelibs-foundation#5285), and no code outside of it can prevent that.
     static let all = [
         Fault("closes without an answer", .bytes(""), .connectionFailed),
         Fault("resets at once", .reset(""), .connectionFailed),
@@ -91,7 +91,7 @@ struct FaultTests {
 
     @Test(arguments: [(silence: 1.0, whole: 600.0), (silence: 30, whole: 1)])
     func `the session's time limits hold, and its connection ends`(silence: TimeInterval, whole: TimeInterval) async throws {
-        // The first limit meets a silent server, the second one that drips.
+        // The first limit ends a request to a silent server, the second one to a server that drips.
         let server = try ResourceServer { _ in
             silence == 1 ? .unfinished("") : .dripping("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "x", count: 90))
         }
@@ -104,7 +104,7 @@ struct FaultTests {
 
     // While a body drips, Foundation keeps a processor busy on Linux.
     @Test(.thorough) func `the limit for silence begins anew with each byte`() async throws {
-        // Ten bytes a second, for longer than the limit; which is long, since another test's answer may hold up all sessions.
+        // Ten bytes a second, for longer than the limit; the limit is long, since another test's answer may block all sessions.
         let text = String(repeating: "drip", count: 60)
         let server = try ResourceServer { _ in .dripping("HTTP/1.1 200 OK\r\n\r\n", text) }
         let response = try await Self.loader(server, silence: 20).perform(Request(url: server.url))
@@ -112,7 +112,7 @@ struct FaultTests {
     }
 
     @Test func `a server that is not there is an error of the network`() async throws {
-        // Nothing listens on port 1. The port of a server that has just ended may be another test's next.
+        // Nothing listens on port 1. The port of a server that has just ended may be reused by another test.
         let url = try #require(URL(string: "http://127.0.0.1:1/movies"))
         let error = await #expect(throws: DataLoadingError.self) {
             try await DataLoaderFactory().makeLoader().perform(Request(url: url))

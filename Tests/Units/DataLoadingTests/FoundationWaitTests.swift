@@ -7,9 +7,9 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// The cost of a wait in the table for Linux, measured as the processor time of a process of its own.
+/// The cost of a wait in the table for Linux, measured as the processor time of a separate process.
 ///
-/// If this fails, Foundation waits on a fresh connection as it does on others now: correct the documents.
+/// If this fails, Foundation now waits on a fresh connection as on others: correct the documents.
 @Suite(.thorough, .timeLimit(.minutes(10)), .inRealTime)
 struct FoundationWaitTests {
     static var processorSeconds: Double {

@@ -87,14 +87,14 @@ struct KeyStepUpTests {
         #expect(made.all.sorted() == ["ann", "bob"] && asked.all == ["ann: read write", "bob: read write"])
     }
 
-    // The generations of a new service begin again, and its tokens needn't say what they have.
+    // A new service's generations begin again, and its tokens may not list their scopes.
     @Test func `what a released service of a key has gained, the next one is not believed to have`() async throws {
         let server = try ScopedServer(), asked = ScopedServer.Log()
         let current = Lock(await silentService())
         let loader = try silentLoader(server, asked) { _ in current.withLock { $0 } }
         for path in ["a", "b"] {
             let next = await silentService()
-            // As many changes as the step-up has made to the first.
+            // As many changes as the step-up has made to the first service.
             await next.replace(with: ScopedServer.token("read", says: false))
             #expect(try await loader.perform(Request(url: server.url.appending(path: path))).status == 200)
             current.withLock { $0 = next }
@@ -121,7 +121,7 @@ struct KeyStepUpTests {
         return service
     }
 
-    /// A loader whose tokens, those of its step-ups included, don't say what they allow.
+    /// Returns a loader whose tokens, including those of its step-ups, don't list their scopes.
     private func silentLoader(
         _ server: ScopedServer, _ asked: ScopedServer.Log, _ service: @escaping @Sendable (String) -> TokenService
     ) throws -> DataLoader {

@@ -53,7 +53,7 @@ struct OriginTests {
     }
 
     #if canImport(FoundationNetworking)
-    // In a process of its own, for it changes its environment.
+    // In its own process, since it changes the environment.
     @Test func `no token goes through a proxy in clear`() async {
         await #expect(processExitsWith: .success) {
             let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 @testable import DataLoading
 
-/// All on the session of this platform, with servers that really redirect.
+/// All tests use the platform's own session, with servers that really redirect.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RedirectTests {
     static func redirect(_ status: Int, to location: some CustomStringConvertible) -> LoopbackServer.Reply {
@@ -21,7 +21,7 @@ struct RedirectTests {
     ) async throws {
         let thief = try ResourceServer(needsToken: false) { _ in ResourceServer.ok("loot") }
         let server = try ResourceServer { _ in Self.redirect(status, to: thief.url("target")) }
-        // Even if it is an origin that tokens are bound to: a redirect is the first server's wish, not the caller's.
+        // Even if tokens are bound to that origin: the first server, not the caller, chooses the redirect.
         let loader = try server.factory(origins: [server.url, thief.url]).makeLoader()
         let request = Request(
             url: server.url,
@@ -39,7 +39,7 @@ struct RedirectTests {
         #expect(!stolen.text.contains("access-1") && !stolen.text.contains("secret") && stolen.header("Host") != "mine")
     }
 
-    // RFC 9110 §15.4.8 would have the form, and a password in it, sent wherever the server likes.
+    // By RFC 9110 §15.4.8 the form, and a password in it, would be sent wherever the server redirects.
     @Test(arguments: [(307, "POST"), (308, "POST"), (302, "PUT")])
     func `a redirect to another origin does not get the body`(status: Int, method: String) async throws {
         let thief = try ResourceServer(needsToken: false)

@@ -12,7 +12,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-/// Something that tells when it is let go.
+/// An object that signals its release.
 private final class Luggage: NSObject, URLSessionDelegate {
     private let released: AsyncStream<Void>.Continuation
 
@@ -32,14 +32,14 @@ private final class Screen: Sendable {
 
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct ReleaseTests {
-    /// Each loader is released when a certain number of requests has arrived: before, while and after its answers come.
+    /// Each loader is released when a certain number of requests has arrived: before, while or after its answers arrive.
     ///
     /// The server refuses some tokens, so that some are released between the refusal and the second attempt.
     @Test func `loaders released under load leave nothing behind and call no handler`() async throws {
         let (rounds, requests) = (150, 8)
         let count = Lock(0)
         let revoking = Lock<@Sendable () -> Void>({})
-        // A request arrives, or ends without having arrived: on a machine that stalls for a while it is out of time.
+        // A request arrives, or ends without having arrived: on a machine that stalls for a while its time limit may pass.
         let (events, event) = AsyncStream.makeStream(of: Void.self)
         let server = try ResourceServer { arrival in
             event.yield()

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 /// Requests on a connection that was used before, and that the server closes after reading them.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RepetitionTests {
-    /// A server that keeps its connections after a `GET /first`, and ends them after reading anything else but once more.
+    /// A server that keeps a connection after a `GET /first`, and closes it after reading any other request.
     static func server() throws -> ResourceServer {
         let refused = Lock<Set<String>>([])
         return try ResourceServer { arrival in
@@ -35,7 +35,7 @@ struct RepetitionTests {
     }
 
     #if canImport(FoundationNetworking)
-    /// The guide says this of Linux; if the test fails there, `URLSession` no longer repeats anything: correct the guide.
+    /// The guide says this about Linux; if the test fails there, `URLSession` no longer repeats requests: correct the guide.
     @Test(arguments: ["GET", "HEAD"])
     func `a request that only reads is sent again by the session itself`(method: String) async throws {
         let server = try Self.server()

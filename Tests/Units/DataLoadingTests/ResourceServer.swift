@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-/// A server whose resources need a token of a simulated authorization server; it says what a test tells it to, right or wrong.
+/// A server whose resources need a token of a simulated authorization server; a test scripts its answers, right or wrong.
 struct ResourceServer: Sendable {
     /// One request, as it arrived.
     struct Arrival: Sendable {

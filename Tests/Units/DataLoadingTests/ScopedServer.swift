@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 
 /// A resource for each scope, such as `/a` for the scope `a`.
 ///
-/// A token's value names its scopes, so that it doesn't matter what it says of itself.
+/// A token's value names its scopes, whatever its `scope` says.
 final class ScopedServer: Sendable {
     final class Log: Sendable {
         private let lines = Lock<[String]>([])

@@ -14,15 +14,16 @@ import TokenServiceConcurrency
 
 /// The visible text of every type that reaches a token, a client's secret, a session, or a request with either.
 ///
-/// On Linux a `URLSession` in flight cannot even be reflected: that ends the process.
+/// On Linux a `URLSession` with running tasks can't even be reflected: that crashes the process.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SecretsTests {
     static let token = AccessToken("SECRET-access", lifetime: .seconds(3600), refreshToken: "SECRET-refresh")
-    /// A load may begin long after it was asked for, where other tests keep the machine busy; what it sends is awaited without a limit.
+    /// A load may begin long after it was requested, if other tests keep the machine busy; the tests wait for its request without
+    /// a limit.
     static let patience = RefreshPolicy(loadTimeout: .seconds(600))
     static let never = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"
 
-    /// A loader as a user writes one, with nothing to hide what it holds.
+    /// A loader as a user might write it, which doesn't hide its contents.
     struct PlainLoader: TokenLoader, AccessTokenLoader {
         let clientSecret = "SECRET-client"
         func loadToken(replacing previous: AccessToken?) async -> AccessToken { SecretsTests.token }
@@ -73,7 +74,7 @@ struct SecretsTests {
         #expect("\(Request(url: try #require(URL(string: url)), method: method))" == text)
     }
 
-    // A query may hold a signature or a key, and Foundation's error carries the URL whole.
+    // A query may hold a signature or a key, and Foundation's error contains the whole URL.
     @Test func `the session's own error shows neither query nor path`() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/SECRET-path?key=SECRET-query"))
         let error = await #expect(throws: DataLoadingError.self) {

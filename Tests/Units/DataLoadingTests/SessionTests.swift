@@ -21,7 +21,7 @@ struct SessionTests {
         #expect(server.arrivals.all.first?.token == "access-1")
     }
 
-    /// The guide says this of Linux; if the test fails there, `URLSession` uses its cache now: correct the guide.
+    /// The guide says this about Linux; if the test fails there, `URLSession` now uses its cache: correct the guide.
     @Test func `a cache is used where the session uses one`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.ok("fresh", headers: "Cache-Control: max-age=600\r\nContent-Type: text/plain\r\n")

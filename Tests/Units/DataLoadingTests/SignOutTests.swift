@@ -9,12 +9,12 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// A user leaves nothing behind, for the next user or for another server, that the program didn't ask for.
+/// Nothing of a user is left for the next user, or sent to another server, unless the program asked for it.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SignOutTests {
     /// A server that sets a cookie with a long life, as one that has sessions does.
     ///
-    /// Its cookie has a name that no other run has: what an earlier one left must not count.
+    /// Its cookie's name is unique to this run, so that cookies of earlier runs don't matter.
     func server(cookie: String) throws -> ResourceServer {
         try ResourceServer { _ in ResourceServer.ok("", headers: "Set-Cookie: \(cookie)=first; Max-Age=3600; Path=/\r\n") }
     }

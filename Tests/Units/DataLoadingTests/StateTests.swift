@@ -21,7 +21,8 @@ private func names(_ running: StatefulRequest) async -> [String] {
     return names
 }
 
-// Not at a high priority, since states are read, not delivered: the end could overtake the reader of the last progress.
+// Not at a high priority, since states are read, not delivered: otherwise the request could end before the reader sees the last
+// progress.
 @Suite(.timeLimit(.minutes(10)))
 struct StateTests {
     @Test func `a request is pending while it waits for a token, then ongoing, then completed`() async throws {
@@ -53,7 +54,7 @@ struct StateTests {
 
     @Test func `progress counts what was sent and received, as far as lengths are known`() async throws {
         let answer = String(repeating: "y", count: 3_000_000)
-        // The last byte never comes: no state is the last one before the reader has seen it.
+        // The last byte is never sent, so that the reader sees every state before the request ends.
         let server = try ResourceServer { _ in
             .unfinished("HTTP/1.1 200 OK\r\nContent-Length: 3000001\r\n\r\n\(answer)")
         }

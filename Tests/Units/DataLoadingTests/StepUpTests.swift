@@ -80,7 +80,7 @@ struct StepUpTests {
             #expect(error?.description.hasSuffix("scope a: the step-up's token has no more scopes.") == true, "\(error as Any)")
             #expect(service.cachedToken?.value == "t.read.write")
         }
-        // The third is the service's own token.
+        // The third token is the service's own.
         await discardedCount(2)
         #expect(discarded.all.sorted() == ["t.a", "t.read.a"])
     }
@@ -236,7 +236,7 @@ struct StepUpTests {
         #expect(error?.code == .unauthorized && error?.resourceMetadata?.absoluteString == "https://api.example/x?y=1")
     }
 
-    // MCP's Python SDK (2.3.0) answers so.
+    // MCP's Python SDK (2.3.0) answers like this.
     @Test(arguments: [true, false], ["", ", scope=\"write\""])
     func `a server that is never content, or names no scope, doesn't have the user asked twice`(says: Bool, named: String)
         async throws
@@ -267,7 +267,7 @@ struct StepUpTests {
         #expect(scopes.asking(for: "e", beyond: nil, generation: 3) == "a b e")
     }
 
-    /// Waits until so many tokens were handed over to be revoked.
+    /// Waits until this many tokens were handed over for revocation.
     private func discardedCount(_ count: Int) async {
         while discarded.all.count < count { await Task.yield() }
     }

@@ -12,7 +12,7 @@ import TokenServiceConcurrency
 struct UserChangeTests {
     static let anna = AccessToken("anna", lifetime: .seconds(3600)), ben = AccessToken("ben", lifetime: .seconds(3600))
 
-    /// Starts Anna's request, changes the user while the server thinks about it, and lets the server answer.
+    /// Starts Anna's request, changes the user before the server answers, and then lets the server answer.
     private func changeUser(
         during path: String, answering answer: @escaping @Sendable (ResourceServer.Arrival) -> LoopbackServer.Reply,
         _ change: @Sendable (TokenService) async -> Void
@@ -80,7 +80,7 @@ struct UserChangeTests {
         _ = await tokens.reset()
         await tokens.replace(with: Self.ben)
         hasChanged.open()
-        // Its work may have begun in time.
+        // The request may have begun in time.
         if case .failure(let error) = await result.result { #expect((error as? TokenServiceError)?.code == .reset) }
         #expect(arrivals.all.allSatisfy { $0.token == "anna" })
     }

@@ -47,7 +47,8 @@ private actor Guest {
 }
 
 #if os(Linux) || os(macOS)
-/// To the runtime a default actor's executor is the actor with a foreign witness table: each must be counted right nevertheless.
+/// To the runtime a default actor's executor is the actor with a foreign witness table: reference counting must still be correct
+/// for each.
 @Suite struct `Default actors of very many schedules` {
     @Test func `are freed, each of them, and their executions with them`() async throws {
         await #expect(processExitsWith: .success) {
@@ -61,7 +62,7 @@ private actor Guest {
                 try await group.waitForAll()
             }
             #expect(census.total >= 4 * schedules * 5)
-            // Jobs that run after their execution run on a queue of their own.
+            // Jobs that arrive after their execution run on a separate queue.
             let end = ContinuousClock.now + .seconds(60)
             while census.living + ActorExecutor.known > 0, .now < end { await Task.yield() }
             #expect(census.living == 0)
@@ -69,7 +70,7 @@ private actor Guest {
         }
     }
 
-    /// Guests whom many visit, who are let go while their own code runs, who stay on, or whom nothing has called.
+    /// Actors that many tasks call, that are released while their own code runs, that live on, or that nothing has called.
     private static func host(_ simulation: Simulation, _ census: Census) async throws {
         let shared = Guest(census)
         _ = Guest(census)

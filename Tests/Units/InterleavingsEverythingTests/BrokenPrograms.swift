@@ -1,9 +1,9 @@
 import Interleavings
 import Synchronization
 
-// Programs with a race each, and with a task that comes in between and does no harm. The line to be named has a mark.
+// Programs with one race each, and with a harmless task that runs in between. The line that reports must name is marked.
 
-/// A program, what its report has to name, and who only happens to come by.
+/// A program, the functions that its report must name, and the harmless task.
 struct BrokenProgram: Sendable, CustomStringConvertible {
     let description: String
     /// The suspended function, and what the other task did meanwhile.
@@ -174,7 +174,7 @@ private actor Tokens {
     func signOut() { token = nil }
 }
 
-/// Fetches in a function of its own, which has no mistake.
+/// Fetches in a separate function, which has no bug.
 actor Vault {
     private var secret: Int?
     private(set) var fetches = 0

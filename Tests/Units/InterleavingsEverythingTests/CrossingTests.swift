@@ -109,7 +109,7 @@ import UntouchedCode
                     let before = prices.price
                     await Task.yield()  // The scenario is crossed here
                     prices.price = before + 1
-                    // Due to the mistake, they come to the worker in the other order, which does no harm.
+                    // Because of the bug, they reach the worker in the other order, which is harmless.
                     try await Task.sleep(for: .milliseconds(name == "Anna" ? 200 : before == 100 ? 100 : 300))
                     await worker.work()
                 }
@@ -256,7 +256,7 @@ private actor Account {
     }
 }
 
-/// Does nothing wrong.
+/// A harmless call.
 private actor Worker {
     private var works = 0
     private let clock: any Clock<Duration>

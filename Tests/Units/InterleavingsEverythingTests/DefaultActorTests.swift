@@ -5,7 +5,7 @@ import Testing
 
 @testable import InterleavingsEverything
 
-/// Gets numbers that their tasks have drawn under a lock: in any order, since a thread may stop between the two.
+/// Receives numbers that tasks have drawn under a lock, in any order, since a thread may stop in between.
 private actor Register {
     private(set) var numbers: [Int] = []
 
@@ -100,7 +100,7 @@ private final class Numbers: Sendable {
         #expect(orders.withLock { $0.count } == merges(of: [2, 2]))
     }
 
-    /// The oracle plays the same program on a board.
+    /// The oracle runs the same program in a model.
     @Test(arguments: [(2, false), (2, true)])
     func `that wait for each other are as many schedules as brute force counts`(callers: Int, drivesAll: Bool) async throws {
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
@@ -108,7 +108,7 @@ private final class Numbers: Sendable {
             for _ in 0..<callers {
                 simulation.spawn("caller") {
                     await door.enter()
-                    // Without it the compiler leaves out the way back from the actor.
+                    // Without this call the compiler removes the hop back from the actor.
                     _ = numbers.draw()
                     await door.leave()
                 }
@@ -118,7 +118,7 @@ private final class Numbers: Sendable {
         #expect(summary.coverage.isAll)
     }
 
-    /// They are the same steps as without, but one after the other: those of the runtime's own functions, too.
+    /// They are the same steps as without the executor, but in sequence, including those of the runtime's own functions.
     @Test(arguments: [false, true]) func `stay in one step where a function of the library begins`(drivesAll: Bool) async throws {
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
             let keeper = Keeper()
@@ -151,7 +151,7 @@ private final class Numbers: Sendable {
                     let starter = Starter()
                     simulation.spawn("caller") {
                         await starter.startAll(priorities)
-                        // Without it the compiler leaves out the way back from the actor.
+                        // Without this call the compiler removes the hop back from the actor.
                         _ = numbers.draw()
                     }
                 }
@@ -208,7 +208,7 @@ private final class Numbers: Sendable {
     }
 }
 
-/// Is never seen between two lines, since none of them suspends.
+/// Its state is never visible between two lines, since none of them suspends.
 private actor Keeper {
     private var isBetween = false
 
@@ -243,7 +243,7 @@ private actor Starter {
     @concurrent private nonisolated func rest() async {}
 }
 
-/// Returns in how many ways sequences of these lengths can be merged.
+/// Returns the number of ways to merge sequences of these lengths.
 private func merges(of lengths: [Int]) -> Int {
     let movable = lengths.indices.filter { lengths[$0] > 0 }
     guard !movable.isEmpty else { return 1 }

@@ -11,7 +11,7 @@ import UntouchedCode
         arguments: [
             (Doors.hops, "a call of a default actor is not a step"), (.tasks, "a task isn't driven"),
             (.pool, "the default pool isn't driven"), (.main, "the main actor isn't driven"), (.time, "clocks"),
-            (.sleeps, "a sleep isn't driven"), (.leaving, "a way out isn't noticed"),
+            (.sleeps, "a sleep isn't driven"), (.leaving, "an escape isn't noticed"),
         ])
     func `are checked: one that is shut is named`(_ door: Doors, name: String) async throws {
         try await check(.all)
@@ -20,7 +20,7 @@ import UntouchedCode
         #expect(problem?.detail.hasPrefix(name) == true, "\(problem as Any)")
     }
 
-    /// Off the pool, where checks that wait for work outside would wait for each other.
+    /// Runs off the pool, where checks that wait for outside work would wait for each other.
     private func check(_ doors: Doors) async throws {
         try await withCheckedThrowingContinuation { checked in
             DispatchQueue(label: "check").async { checked.resume(with: Result { try DoorCheck.check(doors) }) }
@@ -31,7 +31,7 @@ import UntouchedCode
         arguments: [
             (Doors.blocks, "a queue's block isn't driven"), (.sync, "sync isn't driven"), (.groups, "a group isn't driven"),
             (.semaphores, "a semaphore isn't driven"), (.items, "a work item isn't driven"),
-            (.place, "the main queue isn't driven"), (.leaving, "a way out isn't noticed"), (.tasks, "a task isn't driven"),
+            (.place, "the main queue isn't driven"), (.leaving, "an escape isn't noticed"), (.tasks, "a task isn't driven"),
         ])
     func `for queues are checked too`(_ door: Doors, name: String) async throws {
         try await check(.allAndQueues)

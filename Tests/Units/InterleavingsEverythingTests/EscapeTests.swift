@@ -20,7 +20,7 @@ import Glibc
         #expect(problem.code == .escape)
         #expect(problem.detail.hasPrefix("'Anna' \(way.deed), in "), "\(problem)")
         #if DEBUG
-        // The optimizer makes jumps of calls at a function's end: then its caller is named.
+        // The optimizer turns a call at a function's end into a jump; then the caller is named.
         #expect(problem.detail.hasSuffix(way == .ownExecutor ? "QueuePool.enqueue(_:)" : "WayOut.go(then:)"), "\(problem)")
         #endif
         #expect(problem.tasks.contains("Anna"))
@@ -88,7 +88,7 @@ import Glibc
         return !runs.all.isEmpty
     }
 
-    /// Returns once tasks hold all threads of the pool, and as many wait for one.
+    /// Returns once tasks block all threads of the pool, and as many wait for one.
     private static func fill(_ places: Int, until isOver: DispatchSemaphore) {
         let hasBegun = DispatchSemaphore(value: 0)
         for _ in 0..<2 * places {
@@ -102,7 +102,7 @@ import Glibc
 
     private static func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
 
-    /// The problem of the first schedule that fails.
+    /// Returns the problem of the first failing schedule.
     private func problem(_ scenario: @escaping @Sendable (Simulation) async throws -> Void) async throws -> ExplorationProblem {
         _ = (WayOut.realPool, WayOut.waker)
         let failure = await #expect(throws: ScheduleFailure.self) {
@@ -117,7 +117,7 @@ enum WayOut: CaseIterable {
     case thread, socket, sleep, shortSleep, longSleep, clockSleep, pollSleep, selectSleep, condition, globalExecutor
     case queue, delayedQueue, group, notification, iterations, source, ownExecutor
 
-    /// Inside a simulation its name stands for the simulation's executor; this one was looked up outside.
+    /// Inside a simulation that name refers to the simulation's executor, so this one is looked up outside.
     static let realPool = globalConcurrentExecutor
 
     /// Ends long sleeps, by a signal that does nothing else.
@@ -126,7 +126,7 @@ enum WayOut: CaseIterable {
         return OtherThread()
     }()
 
-    /// The words of its report.
+    /// The expected words of the report.
     var deed: String {
         switch self {
         case .thread: "started a thread"
@@ -143,7 +143,7 @@ enum WayOut: CaseIterable {
         await withCheckedContinuation { waiter in go { waiter.resume() } }
     }
 
-    /// Leaves, and calls `then` there.
+    /// Leaves the simulation, and calls `then` outside.
     func go(then end: @escaping @Sendable () -> Void) {
         switch self {
         case .thread: Thread.detachNewThread { end() }
@@ -157,7 +157,7 @@ enum WayOut: CaseIterable {
             usleep(10)
             end()
         case .longSleep:
-            // It sleeps for whole seconds; a signal ends it, which Dispatch's threads block.
+            // The thread sleeps for whole seconds; only a signal ends that, which Dispatch's threads block.
             var signals = sigset_t()
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, SIGURG)
@@ -209,7 +209,7 @@ private final class QueuePool: TaskExecutor {
     }
 }
 
-/// A thread that is there before the simulation, and runs what it gets.
+/// A thread that exists before the simulation, and runs the work that it is given.
 final class OtherThread: Sendable {
     private final class Line: Sendable {
         let isDue = DispatchSemaphore(value: 0)
@@ -219,7 +219,8 @@ final class OtherThread: Sendable {
             while true {
                 isDue.wait()
                 guard let next = body.withLock({ body in body.take() }) else { return }
-                // On a busy machine the task may take that long to suspend; a continuation that is resumed before is no escape.
+                // On a busy machine the task may take that long to suspend; a continuation that is resumed before that isn't an
+                // escape.
                 Thread.sleep(forTimeInterval: 0.05)
                 next()
             }

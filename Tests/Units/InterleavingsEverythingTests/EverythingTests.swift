@@ -117,7 +117,7 @@ extension Careful {
 
 /// Notes of several tasks, in order.
 final class Notes: Sendable {
-    // Not a `Mutex`: where threads meet at it, Thread Sanitizer doesn't see who comes first.
+    // Not a `Mutex`: if threads contend for it, Thread Sanitizer doesn't see their order.
     private let notes = Lock<[String]>([])
 
     var all: [String] { notes.withLock { $0 } }

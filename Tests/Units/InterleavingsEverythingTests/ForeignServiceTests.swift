@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import UntouchedCode
 
-/// Services as one finds them, with plain tasks and sleeps: each with its mistake, and mended.
+/// Typical services with plain tasks and sleeps, each with its bug and without it.
 @Suite struct `Services that know nothing of the explorer` {
     @Test(arguments: [false, true])
     func `an image cache whose failed download removes its successor downloads an image twice`(isMended: Bool) async throws {
@@ -33,7 +33,7 @@ import UntouchedCode
         let summary = try await explore(.exhaustive(), driving: .everything, countsFailures: true) { simulation in
             let attempts = Count()
             let reconnector = await Reconnector(checksAgain: isMended) {
-                // The server doesn't hear of a cancellation, and is there from the third attempt on.
+                // The server doesn't notice a cancellation, and can be reached from the third attempt on.
                 await Task.detached { try? await Task.sleep(for: .seconds(1)) }.value
                 if attempts.add() < 3 { throw CancellationError() }
             }
@@ -61,16 +61,16 @@ import UntouchedCode
                     await semaphore.signal()
                 }
             }
-            // As the first one leaves, and the second has its turn.
+            // At the moment when the first one leaves and the second gets its turn.
             try await Task.sleep(for: .seconds(1))
             tasks[1].cancel()
             for task in tasks { _ = await task.result }
         }
-        // In release builds the library's own functions go back to the actor, in its queue.
+        // In release builds the library's own functions return to the actor through its queue.
         try expect(summary, isMended, allowing: [.returns])
     }
 
-    /// After the signal, and before the task in line goes on.
+    /// Cancels after the signal, and before the waiting task continues.
     @Sendable private static func cancelsASignalledTask(_ simulation: Simulation, _ semaphore: LineSemaphore) async throws {
         let waiter = simulation.spawn("waiter") { try await semaphore.wait() }.allowingError()
         simulation.spawn("worker") { semaphore.signal() }

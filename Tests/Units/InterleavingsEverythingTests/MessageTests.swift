@@ -35,7 +35,7 @@ import TokenServiceConcurrency
         let isOver = Lock(false)
         let driving: Driving = drivesQueues ? .everythingAndQueues : .everything
         var settings = Settings(driving: driving, stepSeconds: 0.25)
-        // As `explore` does: the check of the doors drives everything, too.
+        // Done as in `explore`, since the check of the doors drives everything, too.
         settings.doors = try await ExplorationLimiter.shared.run(alone: true) { try driving.checkedDoors() }
         let watchdog = Watchdog(settings)
         let exploration = Exploration(settings: settings, countsFailures: false, watchdog: watchdog) { simulation in

@@ -3,9 +3,9 @@
 @testable import InterleavingsEverything
 import Testing
 
-// Functions are named as the program has them: the optimizer would move these into their callers.
+// Functions must be named, but the optimizer would inline these into their callers.
 
-/// Forgets what was written while it waited.
+/// Loses what was written while it waited.
 private actor Shop {
     private var left = 1
 
@@ -57,7 +57,7 @@ private actor Shop {
         let known = ["Anna.1: Shop.sell()", "Anna.1: Shop.pack()", "Ben.1: Shop.sell()", "Ben.1: Shop.pack()", "Anna: visit(_:)"]
         #expect(Set(known).subtracting(steps) == [], "\(steps)")
         #expect(steps.contains { $0.hasPrefix("Ben: closure #1 in ") }, "\(steps)")
-        #expect(page.contains("A step's function is the one in which its task goes on"))
+        #expect(page.contains("A step's function is the one in which its task continues"))
     }
 
     @Test func `names the function and line of a task where a replay stops`() async throws {

@@ -1,16 +1,16 @@
-/// Runs programs in every order, step by step, with none of the explorer's code: what the explorer must agree with.
+/// Runs programs in every order, step by step, without any of the explorer's code, as an oracle for the explorer.
 ///
-/// A task's step ends where it hops, yields, waits or ends. Any task that isn't waiting may have the next step, but the main actor,
-/// like its queue, runs first what came first.
+/// A task's step ends where it hops, yields, waits or ends. Any task that isn't waiting may have the next step, but the main
+/// actor, like its queue, is first in, first out.
 struct ProgramInterpreter {
     private enum Part {
         case note(Int)
-        /// The task can go on at once, in a step of its own.
+        /// The task can continue at once, in another step.
         case stop
-        /// The task can go on, in a step of its own, when those have that came to the main actor before it.
+        /// The task can continue, in another step, after those that reached the main actor before it.
         case stopForMain
         case start([Part])
-        /// Waits for so many of the tasks that were started last.
+        /// Waits for this many of the tasks that were started last.
         case join(Int)
     }
 
@@ -38,7 +38,7 @@ struct ProgramInterpreter {
         switch deed {
         case .yield(let id): [.stop, .note(id)]
         case .call(let id, _, let yields):
-            // To yield, a task leaves the actor, and comes back to it.
+            // To yield, a task leaves the actor and returns to it.
             [.stop, .note(id)] + Array(repeating: [.stop, .stop, .stop, .note(-id)], count: yields).joined() + [.stop]
         case .main(let id): [.stopForMain, .note(id), .stop]
         case .nested(let id, _, _): [.stop, .stop, .note(id), .stop, .note(-id), .stop]
@@ -48,7 +48,7 @@ struct ProgramInterpreter {
         }
     }
 
-    /// Calls `found` with the order of the deeds under each schedule, until it returns `false`.
+    /// Calls `found` with the order of the operations under each schedule, until it returns `false`.
     func forEachSchedule(_ found: ([Int]) -> Bool) -> Bool {
         let runnable = tasks.indices.filter { tasks[$0].canRun && (!mainQueue.contains($0) || mainQueue[0] == $0) }
         guard !runnable.isEmpty else { return found(order) }
@@ -77,7 +77,7 @@ struct ProgramInterpreter {
             case .join(let count):
                 let awaited = Array(tasks[task].children.suffix(count))
                 guard awaited.allSatisfy({ tasks[$0].hasEnded }) else {
-                    // Woken by the next that ends, be it the last or not.
+                    // Woken by the next task that ends, whether or not it is the last.
                     tasks[task].waitsFor = awaited.filter { !tasks[$0].hasEnded }
                     return
                 }

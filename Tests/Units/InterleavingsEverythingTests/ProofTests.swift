@@ -48,7 +48,7 @@ import UntouchedCode
         }
         let isDriven = await Task.detached { await Task { DrivenSession.current != nil }.value }.value
         #expect(!isDriven)
-        // Virtual time begins in the year 2000, and 100 s after the machine.
+        // Virtual time begins in the year 2000, and 100 s after the machine's start.
         #expect(abs(Date().timeIntervalSince(start.date) - (start.clock.duration(to: .now) / .seconds(1))) < 60)
         #expect(Date() >= start.date && ContinuousClock.now >= start.clock)
     }
@@ -58,7 +58,7 @@ import UntouchedCode
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...3 {
                 group.addTask {
-                    // A deadlock waits for what may come from outside, and lets other explorations run meanwhile.
+                    // A deadlock waits for outside events, and lets other explorations run meanwhile.
                     let summary = try await explore(.random(schedules: 2), driving: .everything, countsFailures: true) { _ in
                         runs.add("\(number)")
                         await Task.yield()
@@ -113,7 +113,7 @@ import UntouchedCode
         }
     }
 
-    /// Others take a hook of the runtime for a sign that theirs is on.
+    /// Other code takes a hook of the runtime as a sign that its own hook is installed.
     @Test func `leaves no hook in the runtime`() async throws {
         await #expect(processExitsWith: .success) {
             #expect(Self.hooks == [false, false])

@@ -126,7 +126,7 @@ private struct Foreign: @unchecked Sendable {
         }
     }
 
-    /// Lets the thread outside signal a semaphore.
+    /// Lets an outside thread signal a semaphore.
     func signal(_ inner: DispatchSemaphore) {
         semaphore.semaphore.withLock { $0 = inner }
         isDue.signal()
@@ -155,7 +155,8 @@ private func leave(_ way: String, _ foreign: Foreign) {
     }
 }
 
-/// Does sixteen pieces of work on real queues: few, since each that waits is a thread, and hundreds would hold up all others.
+/// Does sixteen pieces of work on real queues; not more, since each that waits needs a thread, and hundreds would block
+/// everything else.
 private func useReally() -> Int {
     let (group, queue) = (DispatchGroup(), DispatchQueue(label: "real", attributes: .concurrent))
     let (semaphore, count) = (DispatchSemaphore(value: 1), Notes())
@@ -172,7 +173,7 @@ private func useReally() -> Int {
 }
 
 private final class StubProtocol: URLProtocol {
-    /// `@unchecked`: the client is called by one block, as a protocol's loading is.
+    /// `@unchecked`: only one block calls the client, as in the loading of a protocol.
     private struct Loading: @unchecked Sendable {
         let loading: StubProtocol
         let url: URL

@@ -40,7 +40,7 @@ import Testing
         try await compare(program, .jobs)
     }
 
-    /// Those with the most schedules are thorough; one has too many.
+    /// Those with the most schedules run only in thorough runs; one has too many.
     private static let stoppingPrograms = programs.filter { program in
         let isLarge = ["a group", "sync on a serial queue"].contains(program.name)
         return program.name != "two serial queues" && (isThorough || !isLarge)

@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import Testing
 
-/// A small program with queues: it can be run by Dispatch, and its orders can be counted without it.
+/// A small program with queues: Dispatch can run it, and its orders can be counted without Dispatch.
 struct QueueProgram: Sendable, CustomTestStringConvertible {
     indirect enum Act: Sendable {
         case mark(Int)
@@ -23,7 +23,7 @@ struct QueueProgram: Sendable, CustomTestStringConvertible {
     var testDescription: String { name }
 }
 
-/// The program's queues and its marks, in order.
+/// One run of a program: its queues, and its marks in order.
 final class QueueRun: Sendable {
     private let queues: [DispatchQueue]
     private let group = DispatchGroup()
@@ -53,11 +53,11 @@ final class QueueRun: Sendable {
     }
 }
 
-/// Counts a program's orders by trying them all: what may run next is derived from the rules of Dispatch alone.
+/// Counts a program's orders by trying them all: what may run next follows only from the rules of Dispatch.
 struct QueueModel {
     private enum Op {
         case mark(Int), enqueue(Agent), signal, leave
-        /// Stops until it may go on.
+        /// Stops until it may continue.
         case enter(Turn), wait, waitForGroup
         case exit(Turn)
         /// Stops, where threads stop at each call.
@@ -69,13 +69,13 @@ struct QueueModel {
         let isBarrier: Bool
     }
 
-    /// A task or a block: what is left of it.
+    /// The rest of a task or a block.
     private struct Agent {
         var ops: [Op]
-        /// Where it runs; `nil`: it is a task.
+        /// Where it runs; `nil` for a task.
         var turn: Turn?
         var hasBegun = false
-        /// When it came into the queue that it waits for.
+        /// When it entered the queue that it waits for.
         var arrival = 0
     }
 

@@ -111,7 +111,7 @@ import UntouchedCode
             }
             return summary.steps
         }
-        // Each value that is replaced goes to the real pool, which may have to wake a thread.
+        // Each replaced value is handled on the real pool, which may have to wake a thread.
         let replaced = try await steps {
             let (queue, key) = (DispatchQueue(label: "A"), DispatchSpecificKey<Int>())
             for number in 1...100 { queue.setSpecific(key: key, value: number) }

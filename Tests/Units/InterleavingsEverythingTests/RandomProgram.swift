@@ -12,7 +12,7 @@ indirect enum Deed: Sendable {
     case task([Deed], meanwhile: [Deed])
 }
 
-/// Makes programs: a seed determines one.
+/// Generates programs, each determined by a seed.
 struct ProgramGenerator {
     private var state: UInt64
     private var lastID = 0
@@ -48,12 +48,12 @@ struct ProgramGenerator {
     }
 }
 
-/// Runs a program as an app would: nothing here knows of the explorer.
+/// Runs a program as an app would, without any use of the explorer.
 final class ProgramRun: Sendable {
     private let actors = [Visited(), Visited()]
     private let notes = Mutex<[Int]>([])
 
-    /// The deeds in the order in which they happened.
+    /// The operations in the order in which they happened.
     var order: [Int] { notes.withLock { $0 } }
 
     func note(_ id: Int) { notes.withLock { $0.append(id) } }

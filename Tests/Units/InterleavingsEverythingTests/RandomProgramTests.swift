@@ -10,7 +10,7 @@ import Testing
         (UInt64(1)...).lazy.filter { (2...most).contains(schedules(seed: $0).count) }.prefix(isThorough ? 60 : 15))
     private static let most = isThorough ? 5_000 : 500
 
-    /// The order of the deeds in each schedule; one more than `most` if there are more.
+    /// Returns the order of the operations in each schedule; stops at one more than `most`.
     private static func schedules(seed: UInt64) -> [[Int]] {
         var generator = ProgramGenerator(seed: seed)
         var orders: [[Int]] = []

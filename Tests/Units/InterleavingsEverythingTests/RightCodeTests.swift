@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Programs that never fail on the real runtime: a schedule that fails is the explorer's mistake.
+/// Programs that never fail on the real runtime: a failing schedule is a bug of the explorer.
 @Suite struct `Right code` {
     private static let ways: [Driving] = [.preferred, .everything, .everythingAndQueues]
 
@@ -149,7 +149,7 @@ import FoundationNetworking
         }
     }
 
-    /// Foundation's session has a queue whose target is another: in another order it ends the process.
+    /// Foundation's session has a queue whose target is another: in another order it would crash the process.
     @Test func `lets a session of Foundation answer from a protocol`() async throws {
         for strategy in [Strategy.exhaustive(limit: 60), .mixed(schedules: 60)] {
             try await explore(strategy, driving: .everythingAndQueues) { simulation in
@@ -215,7 +215,7 @@ private actor Immediate {
     await task.value
 }
 
-/// A room for one task, which waits in a queue while it is inside.
+/// Lets one task in at a time, which waits in a queue while it is inside.
 private actor Room {
     private let queue = DispatchQueue(label: "room")
     private let (inside, peak) = (Notes(), Notes())
@@ -259,7 +259,7 @@ private actor Room {
 private func pause() async { await Task.yield() }
 
 extension Notes {
-    /// Counts one more; notes in `peak` where there are more than ever.
+    /// Counts one more task; notes a new maximum in `peak`.
     fileprivate func enter(_ peak: Notes) {
         add("one")
         if all.count > peak.all.count { peak.add("more") }

@@ -5,7 +5,8 @@ import TestBudgets
 import Testing
 import UntouchedCode
 
-/// Three serial queues, each of which runs its work in the next: Dispatch usually runs each program in one order, and the explorer always.
+/// Three serial queues, each of which runs its work in the next: Dispatch usually runs each program in one order, the explorer
+/// always.
 @Suite struct `Chains of target queues` {
     struct Chain: Sendable {
         let bottom = DispatchQueue(label: "bottom")
@@ -20,7 +21,7 @@ import UntouchedCode
 
         func add(_ note: String, to queue: DispatchQueue) { queue.async { notes.add(note) } }
 
-        /// Waits until the work is done that has come to each queue.
+        /// Waits until the work that has entered each queue is done.
         func drain() { for queue in [top, middle, bottom] { queue.sync {} } }
     }
 
@@ -90,7 +91,7 @@ import UntouchedCode
             chain.drain()
             return chain.notes.all.joined()
         }
-        // Its threads race: once in thousands of runs a queue in between goes to the end of its target's line.
+        // Dispatch's threads race: once in thousands of runs an intermediate queue moves to the end of its target's queue.
         try #require(orders.contains(program.order), "\(Set(orders))")
         let strategy = Strategy.mixed(schedules: .everyday(60, thorough: 300))
         try await explore(strategy, granularity: granularity, driving: .everythingAndQueues) { simulation in

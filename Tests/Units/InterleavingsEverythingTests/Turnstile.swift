@@ -1,4 +1,4 @@
-/// Lets one in at a time.
+/// Lets in one task at a time.
 actor Turnstile {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -15,7 +15,7 @@ actor Turnstile {
 
 /// The turnstile and its callers, step by step.
 struct TurnstileBoard {
-    /// A called task returns to the actor by way of the pool, where the runtime resumes a continuation.
+    /// A resumed task returns to the actor through the pool, where the runtime resumes its continuation.
     enum Place { case start, entering, waiting, called, returning, inside, leaving, end, done }
 
     private var places: [Place]
@@ -26,7 +26,7 @@ struct TurnstileBoard {
         places = Array(repeating: .start, count: callers)
     }
 
-    /// How many ways there are to play to the end.
+    /// The number of possible orders to the end.
     var games: Int {
         let movable = places.indices.filter { places[$0] != .waiting && places[$0] != .done }
         guard !movable.isEmpty else { return 1 }

@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 @testable import Interleavings
 @testable import InterleavingsTesting
 
-/// The pages that a test's failures leave in a directory.
+/// The pages that a test's failures write into a directory.
 @Suite struct `A page for each failure` {
     /// Fails an exploration as a test does, with variables of the environment; returns the report.
     private func report(_ variables: [String: String]) async throws -> String {
@@ -29,7 +29,7 @@ import TokenServiceConcurrency
         return text.withLock { $0 }
     }
 
-    /// Lends a directory that isn't there yet.
+    /// Calls `body` with a directory that doesn't exist yet.
     private func withDirectory(_ body: (URL) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "pages-\(UUID())")
         defer { try? FileManager.default.removeItem(at: directory) }

@@ -7,7 +7,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// Names that a shell or a regular expression takes apart.
+/// Names with characters that are special to a shell or in a regular expression.
 ///
 /// Each test reads the line that its own failure would print.
 @Suite(.exploring()) struct `A printed replay line, as of this (very) suite's test + others?` {
@@ -65,7 +65,7 @@ import TokenServiceConcurrency
 
 /// Reads the replay line of the current test as a shell and Swift Testing do; in a thorough run, runs it.
 private func expectOwnReplay() async throws {
-    // In a run that another one's line began, there is an order to replay, and it passes.
+    // In a run that a printed line started, there is a schedule to replay, and it passes.
     _ = try await explore(.random(schedules: 1)) { simulation in
         for number in 1...2 { simulation.spawn("\(number)") {} }
     }
@@ -103,7 +103,7 @@ private func replayLine(of test: Test) async throws -> String {
 
 private struct Refusal: Error {}
 
-/// Runs a line, with this program in the place of SwiftPM, which hands the filter on to it as it is.
+/// Runs a line, with this program in place of SwiftPM, which would pass the filter on unchanged.
 private func run(_ line: String) async throws -> (text: String, code: Int32) {
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let command = "'\(program)' --testing-library swift-testing --filter "
@@ -111,7 +111,7 @@ private func run(_ line: String) async throws -> (text: String, code: Int32) {
     return try await shell("{ \(configured.replacing("swift test --filter ", with: command, maxReplacements: 1)); } 2>&1")
 }
 
-/// Runs a shell command on a thread of its own, because it blocks, and the pool has few threads.
+/// Runs a shell command on its own thread, because it blocks and the pool has few threads.
 private func shell(_ line: String) async throws -> (text: String, code: Int32) {
     try await withCheckedThrowingContinuation { caller in
         DispatchQueue.global().async {

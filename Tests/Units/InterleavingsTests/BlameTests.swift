@@ -4,7 +4,7 @@ import Interleavings
 import Testing
 import TokenServiceConcurrency
 
-/// Correct code that awaits something outside, while the scenario settles and then requires what is not so yet.
+/// Correct code that awaits something outside, while the scenario settles and then requires something that isn't true yet.
 @Suite struct `Correct code that escapes` {
     @Test(arguments: Outside.allCases, [false, true])
     func `is not blamed for what the scenario found too early`(way: Outside, isSlow: Bool) async throws {
@@ -73,7 +73,7 @@ import TokenServiceConcurrency
         }
         #expect(summary.failures == 2_000)
         #expect(summary.firstFailure?.problem?.code == .deadlock)
-        // Half a second for each would be a thousand, however fast the machine is; this one may be busy.
+        // Half a second for each schedule would be a thousand seconds on any machine; this one may be busy.
         #expect(ContinuousClock.now - start < .seconds(800))
     }
 }
@@ -170,7 +170,7 @@ import TokenServiceConcurrency
     }
 }
 
-/// Something outside the explorer that a fetch may go through.
+/// Something outside the explorer that a fetch may use.
 enum Outside: String, CaseIterable, CustomTestStringConvertible {
     case sleep, task, detached, queue, thread
 
@@ -191,7 +191,7 @@ enum Outside: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// The tutorial's repaired cache, whose fetch runs outside: each caller awaits the one fetch.
+/// The tutorial's corrected cache, whose fetch runs outside; all callers await one fetch.
 private actor SharedFetch {
     private var fetching: Task<Int, any Error>?
     private let way: Outside

@@ -151,7 +151,7 @@ actor Ledger {
         #expect(Set(found.trace.steps.map(\.task)).isSubset(of: ["scenario", "a", "b"]))
     }
 
-    /// If it were two, a schedule of tasks that yield would have twice the choices.
+    /// If it were two, schedules of yielding tasks would have twice as many choices.
     @Test func `makes a yield one step, because jobs are laid out as the engine reads them`() async throws {
         let found = try await failure(.replay("")) { _ in
             await Task.yield()
@@ -179,7 +179,7 @@ actor Ledger {
     }
 }
 
-/// Yields within itself.
+/// Yields inside its function.
 actor Plain {
     private(set) var entries: [String] = []
 

@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 import TestBudgets
 import Testing
 
-/// Thousands of failing executions in a process of their own, whose threads and memory are measured.
+/// Thousands of failing executions in a separate process, whose threads and memory are measured.
 @Suite struct `Counting failures` {
     @Test(.thorough) func `needs no more memory for thousands than for hundreds, and no more threads`() async {
         await #expect(processExitsWith: .success) {
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `ends when the exploring task is cancelled`() async throws {
-        // It may have to wait for its turn: nothing here keeps a processor busy meanwhile.
+        // The exploration may have to wait for its turn, so don't keep a processor busy meanwhile.
         let (runs, run) = AsyncStream.makeStream(of: Void.self)
         let exploring = Task {
             try await explore(.random(schedules: .max), countsFailures: true) { _ in run.yield() }
@@ -82,7 +82,7 @@ private func count(_ schedules: Int, _ granularity: Granularity, _ scenario: @es
     ).failures
 }
 
-/// The second task that enters waits until it is cancelled.
+/// The second task that enters waits until cancelled.
 private final class Waiting: Sendable {
     private let state = Lock<(isTaken: Bool, waiter: CheckedContinuation<Void, Never>?)>((false, nil))
 
@@ -119,7 +119,7 @@ private struct Usage {
             status.split(separator: "\n").first { $0.hasPrefix(name) }
                 .flatMap { Int($0.filter(\.isNumber)) } ?? 0
         }
-        // A sanitizer's shadow memory says nothing about ours.
+        // A sanitizer's shadow memory must not be counted.
         guard number("VmSize:") < 1 << 30 else { return Usage(kilobytes: 0, threads: 0) }
         return Usage(kilobytes: number("VmRSS:"), threads: number("Threads:"))
     }

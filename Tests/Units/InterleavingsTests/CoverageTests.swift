@@ -2,7 +2,7 @@ import Interleavings
 import Testing
 import TokenServiceConcurrency
 
-/// An exploration must tell the truth about the orders that it tried: “all” leaves out no order of any program.
+/// An exploration must report correctly which orders it tried: “all” means that none was left out.
 @Suite struct `Coverage` {
     /// Three tasks number themselves under a lock and then tell an actor, whose log is in order only by chance.
     private static func numbered(_ log: @escaping @Sendable (Simulation) -> @Sendable (Int) async -> [Int]) -> Scenario {

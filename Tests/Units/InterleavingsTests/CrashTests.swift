@@ -14,11 +14,11 @@ import Musl
 #endif
 
 @Suite struct `Crashes` {
-    /// Ways to end a process at once.
+    /// Ways to end a process immediately.
     enum Crash: String, CaseIterable, Codable, CustomTestStringConvertible {
         case doubleResume, precondition, outOfRange, abort, segmentationFault, exclusivity
 
-        /// The optimizer removes the check of overlapping accesses here.
+        /// The optimizer removes the check for overlapping accesses here.
         #if DEBUG
         static let all = allCases
         #else
@@ -67,7 +67,7 @@ import Musl
 
     @Test(arguments: [true, false])
     func `that leave no time are told by the next run of the same exploration, once`(isKilled: Bool) async throws {
-        // Elsewhere than the explorations of other tests.
+        // A line that no other test's exploration has.
         let place = UInt.random(in: 1_000_000...9_000_000)
         _ = await #expect(processExitsWith: .failure) { [place = place as UInt, isKilled = isKilled as Bool] in
             try await exploreUntil(.random(seed: 7), line: place) {
@@ -86,11 +86,11 @@ import Musl
             try await exploreUntil(.random(seed: 7), line: place) {}
         }
         #expect(third?.standardErrorContent.isEmpty == true)
-        // The schedule comes to the place where the process ended.
+        // The schedule reaches the point where the process ended.
         _ = await #expect(processExitsWith: .exitCode(9)) { [place = place as UInt, schedule = schedule as String] in
             try await exploreUntil(.replay(schedule), line: place) { exit(9) }
         }
-        // The line is used once: no later run would remove its file.
+        // The line is used only once, so no later run would remove its file.
         _ = BlackBoxFile.takeLeft(by: "InterleavingsTests/CrashTests.swift:\(place)")
     }
 
@@ -203,7 +203,7 @@ import Musl
     }
 }
 
-/// Explores two tasks, of which one ends the process if it was overtaken twice.
+/// Explores two tasks, one of which ends the process if it was overtaken twice.
 private func exploreUntil(
     _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, _ end: @escaping @Sendable () async -> Void
 ) async throws {
@@ -251,7 +251,7 @@ final class OwnThread: TaskExecutor {
     }
 }
 
-/// The addresses of the present signal handlers.
+/// The addresses of the current signal handlers.
 private func handlers() -> [Int] {
     [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE].map { signal in
         var action = sigaction()

@@ -12,7 +12,7 @@ import Testing
         #expect(found.problem?.tasks == ["scenario", "lost"])
         #expect("\(found)".contains("'scenario', 'lost'"))
         #expect(found.choices.isEmpty)
-        // From inside, an escape that takes long looks the same.
+        // To the explorer, a slow escape looks the same.
         #expect("\(found)".contains("simulation.clock"))
     }
 
@@ -31,7 +31,7 @@ import Testing
         }
         #expect(found.problem?.code == .deadlock)
         #expect(found.problem?.tasks == ["forth", "back"])
-        // The usual order ends, so that nothing outside is to blame.
+        // The usual order ends, so nothing outside is the cause.
         #expect("\(found)".contains("'forth', 'back'. In other orders they don't wait forever."))
         #expect(!"\(found)".contains("outside"))
     }

@@ -58,7 +58,7 @@ import Testing
         #expect(found.problem?.detail.contains("'caller'") == true)
         #expect(found.problem?.tasks.contains("scenario") == true)
         #expect("\(found)".contains(way.remedy))
-        // It names the way that needs no seams, and doesn't promise that the schedule comes again.
+        // The report names the driving mode that needs no seams, and doesn't promise that the schedule recurs.
         #expect("\(found)".contains("driving: .everything"))
         #expect(!"\(found)".contains("To see it again"))
     }
@@ -83,7 +83,7 @@ import Testing
         let ends = Tally(), schedules = Int.everyday(10, thorough: 40)
         let summary = try await explore(.random(schedules: schedules), countsFailures: true) { simulation in
             simulation.spawn("caller") {
-                // On a busy machine the caller's thread may rest longer than usual before it suspends.
+                // On a busy machine the caller's thread may pause for longer than usual before it suspends.
                 await Task.detached { await Escapes.pause(.milliseconds(50)) }.value
                 await Task.yield()
                 try? await simulation.clock.sleep(for: .seconds(1))
@@ -91,11 +91,11 @@ import Testing
             }
         }
         #expect(summary.failures == schedules)
-        // Each execution ends its own, if not while it lasts, then soon after.
+        // Each execution ends its own task, during the execution or soon after.
         while ends.value <= schedules { await Task.yield() }
     }
 
-    /// Long enough for the awaiting task to suspend; work that ends before is not seen.
+    /// Long enough for the awaiting task to suspend; work that ends before that isn't noticed.
     fileprivate static func pause(_ duration: Duration = .milliseconds(5)) async {
         try? await Task.sleep(for: duration)
     }

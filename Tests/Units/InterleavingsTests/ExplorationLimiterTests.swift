@@ -12,7 +12,7 @@ import TokenServiceConcurrency
         let first = Task(executorPreference: OwnThread()) {
             await limiter.run {
                 hasBegun.yield()
-                // Under a sanitizer, among hundreds of tests, the second one may wait for minutes.
+                // Under a sanitizer, with hundreds of other tests, the second one may wait for minutes.
                 return ExplorationLimiter.waiting { secondRan.wait(timeout: .now() + 600) }
             }
         }

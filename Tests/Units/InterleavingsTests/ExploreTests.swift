@@ -24,7 +24,7 @@ actor NaiveCache {
     try await naiveCallers(2, simulation)
 }
 
-/// So many of them.
+/// This many of them.
 @Sendable func naiveCallers(_ count: Int, _ simulation: Simulation) async throws {
     let loads = Lock(0)
     let cache = NaiveCache {

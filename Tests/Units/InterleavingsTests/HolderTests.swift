@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 
 @testable import Interleavings
 
-/// How the explorer knows at once that a step waits for a lock which another thread holds.
+/// How the explorer detects at once that a step waits for a lock that another thread holds.
 @Suite struct `The holder of a lock` {
     #if os(Linux)
     @Test func `is known of a mutex of the C library`() {
@@ -64,7 +64,7 @@ import TokenServiceConcurrency
         hasEnded.wait()
     }
 
-    /// Tells who another thread is.
+    /// Passes on the identity of another thread.
     private final class Waiter: Sendable {
         private let identity = Lock<ThreadIdentity?>(nil)
         private let isKnown = DispatchSemaphore(value: 0)

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @Suite struct `Uncontrolled nondeterminism` {
-    // Random numbers have thousands of values where two that are equal would let a test fail.
+    // If two equal random numbers would make a test fail, the numbers have thousands of possible values.
 
     @Test func `in the first execution is reported, with the step where two runs differ`() async throws {
         let found = try await failure(.random(schedules: 1)) { simulation in
@@ -111,7 +111,7 @@ import Testing
         let runs = Tally()
         await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 10), countsFailures: true) { _ in
-                // Each run has a step more.
+                // Each run has one step more.
                 for _ in 0..<runs.next() { await Task.yield() }
             }
         }

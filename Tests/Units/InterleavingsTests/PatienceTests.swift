@@ -3,7 +3,7 @@ import TestBudgets
 import Testing
 
 @Suite struct `Patience` {
-    /// 160 and 300 are far beyond the number of times that a random walk passes over a task, which is 120 here.
+    /// 160 and 300 are far beyond the number of times that a random walk passes over a task, which is at most 120 here.
     @Test(arguments: isThorough ? [1, 120, 121, 300] : [1, 121, 160])
     func `of an exhaustive exploration does not end: a task may be as late as it can`(jobs: Int) async throws {
         let orders = Journal()
@@ -24,7 +24,7 @@ import Testing
 
     private static let jobs = Int.everyday(160, thorough: 300)
 
-    /// Either task first, or the late one after 1, 2, … of the busy one's jobs but the last.
+    /// Either task runs first, or the late one after 1, 2, … of the busy one's jobs, except the last.
     @Test(arguments: [(0, 2), (1, jobs + 1)]) func `is no preemption too many: a bound holds however late a task is`(
         preemptions: Int, schedules: Int
     ) async throws {
@@ -51,7 +51,7 @@ import Testing
         }
         #expect(summary.failures == 0)
         #expect(summary.coverage.gaps == [.patience])
-        // Every number of spins within the limit: the scenario's own step, the setter's and the waiter's last come besides.
+        // Every number of spins within the limit: plus the scenario's own step, the setter's and the waiter's last.
         #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...237))
     }
 

@@ -2,7 +2,7 @@ import Interleavings
 import Synchronization
 import Testing
 
-/// Numbers are drawn in order and handed on: between the two another thread may come first.
+/// Numbers are drawn in order and passed on; in between, another thread may run first.
 @Suite struct `A thread stops` {
     @Test func `after it frees a lock, so that what it does next may be too late`() async throws {
         let orders = try await orders { simulation in

@@ -33,7 +33,7 @@ import TokenServiceConcurrency
         #expect(failures >= bound * runs - 4 * (bound * runs).squareRoot(), "\(failures / runs) is less than \(bound)")
     }
 
-    /// Both tasks are lowered in the middle; which goes on first is up to their ranks.
+    /// Both tasks are lowered in the middle; their ranks decide which one continues first.
     @Test(.thorough, arguments: ["abcba", "abcab"])
     func `finds the orders of two lowered tasks`(order: String) async throws {
         let summary = try await explore(.pct(schedules: 5_000, depth: 3), countsFailures: true) { simulation in
@@ -56,12 +56,12 @@ import TokenServiceConcurrency
         1 / Double(tasks * (1..<depth).reduce(1) { product, _ in product * decisions })
     }
 
-    /// Three tasks run in turn, each lowered once: which of two runs first afterwards depends on their ranks.
+    /// Three tasks run in turn, each lowered once: their ranks decide which of two runs first afterwards.
     @Test func `lowers tasks to ranks in any order`() {
         var orders: [[Int]: Int] = [:]
         for seed in 0..<60_000 {
             var priorities = Priorities(random: SplitMix64(seed: UInt64(seed)), depth: 3, length: 2)
-            // Decisions 1 and 2 lower the best of those present; the third shows the ranks.
+            // Decisions 1 and 2 lower the task with the highest priority; the third shows the ranks.
             let order = [[1, 2, 3], [1, 2, 3], [1, 2, 3]].map { $0[priorities.choose(among: $0)] }
             let lowered = [1, 2, 3].filter { $0 != order[2] }
             let next = lowered[priorities.choose(among: lowered)]

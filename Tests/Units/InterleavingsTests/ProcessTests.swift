@@ -3,14 +3,14 @@ import TestBudgets
 import Testing
 
 @Suite struct `A simulated process` {
-    /// One task of a small program: what it notes, step by step.
+    /// One task of a small program, with the text that it notes in each step.
     private struct Program {
         var steps: [String: [Character]]
         /// The tasks of the process.
         let inside: Set<String>
         var condition = Engine.Process.Condition.running
 
-        /// All orders of the steps in which the process takes none while it is frozen: `f` freezes it, `t` thaws it, `k` kills it.
+        /// Returns all orders of the steps in which a frozen process takes no step: `f` freezes it, `t` thaws it, `k` kills it.
         func orders() -> Set<String> {
             var orders: Set<String> = []
             for (task, remaining) in steps {
@@ -61,7 +61,7 @@ import Testing
             steps: ["a": Array("aaa"), "b": Array("bb"), "control": Array(controls)], inside: ["a"])
         #expect(Set(orders.all) == program.orders())
         #expect(summary.coverage.isAllWithinBounds)
-        // At the granularity of accesses, the freeze and the kill are stops of their own.
+        // At the granularity of accesses, freezing and killing are separate stops.
         if granularity == .jobs { #expect(summary.schedules == program.orders().count) }
     }
 

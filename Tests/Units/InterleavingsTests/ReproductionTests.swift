@@ -59,7 +59,7 @@ import Testing
         #expect(found.problem?.detail == "the first")
     }
 
-    /// A rare bug, so that the failing schedule is a late one.
+    /// The bug is rare, so that a late schedule fails.
     @Test(arguments: [
         Strategy.random(schedules: 5_000, seed: 7), .pct(schedules: 5_000, seed: 7), .mixed(schedules: 5_000, seed: 7),
     ])
@@ -76,7 +76,7 @@ import Testing
 
     private static let schedules = Int.everyday(50, thorough: 500)
 
-    /// Before, the second schedule of seed 1 was the first of seed 2.
+    /// Once, the second schedule of seed 1 was the first of seed 2.
     @Test(arguments: [Strategy.random(schedules: schedules), .pct(schedules: schedules), .mixed(schedules: schedules)])
     func `a neighbouring seed explores other schedules`(strategy: Strategy) async throws {
         var runs: [[String]] = []
@@ -96,7 +96,7 @@ import Testing
     }
 }
 
-/// Fails in one order of five jobs and five.
+/// Fails in one order of two tasks with five jobs each.
 @Sendable private func rare(_ simulation: Simulation) async throws {
     let order = Journal()
     try await twoTasks(jobs: 5, orders: order)(simulation)

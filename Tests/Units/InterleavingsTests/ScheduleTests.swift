@@ -12,7 +12,7 @@ import Testing
     @Test(arguments: ["x", "0.x", "1..2", ".", "-1", "1.-2", " 1", "99999999999999999999", "0.?"])
     func `with invalid text are not read`(text: String) {
         #expect(Schedule(text) == nil)
-        // As a text to replay it is one that never fits.
+        // As a schedule to replay, it never fits.
         #expect("\(Schedule(stringLiteral: text))".contains("?"))
     }
 

@@ -35,7 +35,7 @@ import TokenServiceConcurrency
         #expect(found.underlying is Stop)
     }
 
-    /// An order that is easier to have fails in another way.
+    /// A simpler order fails in another way.
     @Test func `keeps the place of the failure`() async throws {
         for seed in 1...20 {
             let original = Journal()
@@ -70,7 +70,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// Compared with all schedules of forty programs that fail in some orders.
+    /// Compares the result with all schedules of forty programs that fail in some orders.
     @Test func `says that a schedule is minimal only if all others have as many switches`() async throws {
         var needed: Set<Int> = []
         for program in 1...(isThorough ? 40 : 8) {
@@ -138,7 +138,7 @@ import TokenServiceConcurrency
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { simulation in
             runs.next()
-            // It only runs once the scenario has suspended: what is resumed before is no escape.
+            // It runs only once the scenario has suspended: a task resumed before that isn't an escape.
             let hasSuspended = DispatchSemaphore(value: 0)
             simulation.spawn("other") { hasSuspended.signal() }
             await withCheckedContinuation { waiter in

@@ -15,7 +15,7 @@ import TokenServiceConcurrency
             try await simulation.settle()
             waiter.cancel()
         }
-        // As where functions aren't known.
+        // As on platforms where functions aren't known.
         let stopped = try await Overrides.unaided { try await failure(.replay("", stoppingAt: 6), scenario) }
         let problem = try #require(stopped.problem)
         #expect(problem.code == .stopped)
@@ -27,7 +27,7 @@ import TokenServiceConcurrency
                     'runner' runs next, since step 5
                     'sleeper' sleeps until 2.0 seconds, since step 3
                     'scenario' waits until nothing else can run, since step 1
-                    'waiter' waits for what another task or something outside gives, since step 2
+                    'waiter' waits for another task or for something outside, since step 2
                 """)
         #expect("\(stopped)".hasPrefix("Schedule 1 (replay) stopped: Stopped before step 6"), "\(stopped)")
         #expect(stopped.trace.steps.count == 5)

@@ -3,11 +3,11 @@ import TestBudgets
 import Testing
 
 @Suite struct `Strategies` {
-    /// Of two tasks with n jobs each: (2n)! / n!².
+    /// The number for two tasks with n jobs each: (2n)! / n!².
     @Test(arguments: [(1, 2), (2, 6), (3, 20), (4, 70), (5, 252)])
     func `run every order once if they are exhaustive`(jobs: Int, orders: Int) async throws {
         let journal = Journal()
-        // It awaits both, which is a job more now and then, but never a choice more than the orders of the rest.
+        // The scenario awaits both, which sometimes adds a job, but never more orders.
         let summary = try await explore(.exhaustive(), twoTasksUnawaited(jobs: jobs, orders: journal))
         #expect(summary.coverage.isAll)
         #expect(summary.schedules == orders)
@@ -73,7 +73,7 @@ import Testing
         #expect(problem?.code == .nothingToExplore)
     }
 
-    /// Once `late` has begun, all 24 steps of `busy` come before its second: 1 in 2²⁴ for a walk at random.
+    /// Once `late` has begun, all 24 steps of `busy` must precede its second step: 1 in 2²⁴ for a random walk.
     ///
     /// PCT needs one
     /// priority change at the right decision of about 25. Measured: random 0 of 5,000, PCT(2) 88, mixed 49.

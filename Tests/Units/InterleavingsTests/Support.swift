@@ -3,10 +3,10 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-/// What is explored.
+/// The explored scenario.
 typealias Scenario = @Sendable (Simulation) async throws -> Void
 
-/// Explores, and returns the failure that there must be.
+/// Explores, and returns the failure, which there must be.
 func failure(
     _ strategy: Strategy, time: TimeModel? = nil, granularity: Granularity = .jobs,
     stepLimit: Int = 10_000, _ scenario: @escaping Scenario, sourceLocation: SourceLocation = #_sourceLocation
@@ -18,11 +18,11 @@ func failure(
 }
 
 extension ScheduleFailure {
-    /// The explorer's own finding.
+    /// The explorer's own problem.
     var problem: ExplorationProblem? { underlying as? ExplorationProblem }
 }
 
-/// A log of events in order; of several executions if it is made outside the scenario.
+/// A log of events in order; of several executions if it is created outside the scenario.
 final class Journal: Sendable {
     private let lines = Lock<[String]>([])
 

@@ -113,14 +113,14 @@ import Testing
     }
 }
 
-/// Callers of whom each has a cache of its own, so that nothing fails.
+/// Callers with a separate cache each, so that nothing fails.
 @Sendable func naiveCallersAlone(_ simulation: Simulation) async throws {
     for number in 1...2 {
         simulation.spawn("caller \(number)") { await NaiveCache { number }.get() }
     }
 }
 
-/// Does something when it is freed.
+/// Runs an action in its `deinit`.
 private final class Closer: Sendable {
     private let close: @Sendable () -> Void
     init(close: @escaping @Sendable () -> Void) { self.close = close }

@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 
 /// A number without any synchronisation.
 ///
-/// Safe to share as far as one thread runs at a time, which is so in an exploration.
+/// Safe to share as long as one thread runs at a time, as in an exploration.
 final class Unprotected: @unchecked Sendable {
     @Interleaved("number") var number = 0
 }

@@ -90,8 +90,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// One job of `works` more than there is of `sleeps`, whose two halves have the time step between them: the orders of 2
-    /// jobs and 3 events.
+    /// `sleeps` has two halves with the time step between them, and `works` has two jobs: the orders of 2 jobs and 3 events.
     @Test func `is explored in all orders of work and timers`() async throws {
         let summary = try await explore(.exhaustive(), time: .anytime) { simulation in
             simulation.spawn("works") { await Task.yield() }
@@ -114,7 +113,7 @@ import TokenServiceConcurrency
         }
         #expect(summary.coverage.bounds == [.timeWhenIdle] && summary.coverage.isAllWithinBounds)
         #expect(Set(orders.all).count == 6)
-        // Once for the order in which they lie down, once for that in which they get up.
+        // One factor is the order in which they fall asleep, the other the order in which they wake.
         #expect(summary.schedules == 36)
     }
 

@@ -140,7 +140,7 @@ import TokenServiceConcurrency
 }
 
 @Suite struct `A scenario that ends before its tasks begin` {
-    private static let note = "the scenario ended before its tasks began in every schedule"
+    private static let note = "in every schedule the scenario ended before its tasks began"
 
     @Test func `has a note in the summary if it required something of them`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
@@ -149,7 +149,7 @@ import TokenServiceConcurrency
             try simulation.require(loads.value <= 1, "one load")
         }
         #expect("\(summary)".contains(Self.note))
-        #expect("\(summary)".contains("await them or settle() first"))
+        #expect("\(summary)".contains("await them or call settle() first"))
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])

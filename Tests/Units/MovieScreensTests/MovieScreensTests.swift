@@ -23,7 +23,7 @@ struct MovieScreensTests {
         #expect(
             lines == [
                 "Two screens load at once, with one token: 1 issued.",
-                "The horror screen is closed: its request has ended, and it hears nothing more.",
+                "The horror screen is closed: its request ended, and its handler isn't called.",
                 "The comedy screen has its own movies: Playtime (1967), Brazil (1985).",
                 "The token was revoked. It reloads with token 2: Playtime (1967), Brazil (1985).",
             ])

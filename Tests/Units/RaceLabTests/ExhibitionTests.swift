@@ -53,7 +53,7 @@ import Testing
     }
 
     #if DEBUG
-    // Another build takes other steps.
+    // Other builds take other steps.
     @Test func `the guide shows what --show prints`() async throws {
         let page = root.appending(path: "Sources/AccessTokens/AccessTokens.docc/AvoidingRaces.md")
         let guide = try String(contentsOf: page, encoding: .utf8)

@@ -109,7 +109,7 @@ import Testing
         #expect(throws: UsageError(message)) { try Options(parsing: arguments) }
     }
 
-    // A person who writes it there by mistake must not find it in a log.
+    // A secret passed there by mistake must not appear in a log.
     @Test(
         arguments: [
             ["--client-secret", "hunter2"], ["--client-secret=hunter2"], ["--refresh-token=hunter2"], ["--frob=hunter2"],

@@ -5,14 +5,14 @@ import Testing
 
 @testable import race_lab
 
-/// The programs as a shell starts them.
+/// The programs, started by a shell.
 @Suite struct `The programs` {
     /// Runs a line of a shell in which `$0` is the program; returns its status and what it wrote to standard error.
     private func run(_ line: String, _ program: String) async throws -> (status: Int32, notes: String) {
         let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
         let place = (tests ?? URL(filePath: CommandLine.arguments[0])).deletingLastPathComponent()
         return try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: reading waits, and the pool has few threads.
+            // On its own thread: reading blocks, and the pool has few threads.
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
@@ -70,7 +70,7 @@ import Testing
         #expect(refused.notes.contains("\nrace-lab: "), "\(refused.notes)")
     }
 
-    // CI runs the lab in full besides.
+    // CI also runs the whole lab.
     @Test(.thorough) func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
         let (status, text) = try await run(#""$0" --callers 2 >&2"#, "race-lab")
         #expect(status == 0 && text.hasPrefix("2 callers need an access token at once."))

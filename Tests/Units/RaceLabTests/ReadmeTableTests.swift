@@ -5,7 +5,7 @@ import Testing
 @testable import race_lab
 
 @Suite(.unaided) struct `The README's table` {
-    // The README shows a debug build's, as `swift run` makes it: the optimizer may remove suspensions.
+    // The README shows the table of a debug build, as from `swift run`: the optimizer may remove suspensions.
     @Test func `the README's table is what the lab prints, in a release build but for the schedules`() async throws {
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let table = try await LabRun.usual.value.report.table.lines

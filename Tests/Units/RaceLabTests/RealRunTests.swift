@@ -5,7 +5,7 @@ import Testing
 
 @testable import race_lab
 
-/// Designs that share a server, scripted here.
+/// Designs that share a server, which is scripted here.
 @Suite struct `Designs on a real server` {
     static let callers = 20
     let options: Options.Server
@@ -16,7 +16,7 @@ import Testing
             tokenURL: try #require(URL(string: "https://a.example/")), clientID: "me", callers: Self.callers, expiries: 0)
     }
 
-    /// Answers requests, none before so many are under way.
+    /// Answers requests, but none before this many are under way.
     private func answer(_ count: Int) -> Task<Void, any Error> {
         Task { [loader] in
             var calls: [ScriptedLoader.Call] = []

@@ -5,7 +5,7 @@ import Testing
 
 @testable import race_lab
 
-/// Holds the table's sentences, which are fixed, to its numbers, which are measured.
+/// Checks the table's fixed sentences against its measured numbers.
 @Suite struct `The simulation` {
     private static let callers = 10
 
@@ -19,7 +19,7 @@ import Testing
         #expect(row.loads == 10)
         #expect(row.tokensRevokedInUse == 9)
         #expect(row.answersOutOfOrder > 0)
-        // Each waits for a load of its own: only the one whose load gets no answer is lost.
+        // Each waits for its own load: only the caller whose load gets no answer is lost.
         #expect(row.answersLost == 1)
         #expect(row.answersTwice == (name == Design.unpredictable.name ? 10 : 0))
         #expect(!row.signOutHolds)
@@ -69,8 +69,8 @@ import Testing
             events.first
                 == .text(
                     """
-                    100 callers need an access token at once. Here is what six designs of a token
-                    service make of it, on a simulated server: first in the usual order, then with 3
+                    100 callers need an access token at once. This is how six designs of a token
+                    service handle it, on a simulated server: first in the usual order, then with 3
                     callers in hundreds of other orders.
 
                     """))

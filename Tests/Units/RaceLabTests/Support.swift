@@ -9,11 +9,11 @@ import Testing
 let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
 
 extension String {
-    /// The lines that a terminal of 80 columns breaks.
+    /// The lines that don't fit in a terminal of 80 columns.
     var tooLong: [Substring] { split(separator: "\n").filter { $0.count > 80 } }
 }
 
-/// A run of the lab, and what it told on the way.
+/// A run of the lab, with its progress messages.
 struct LabRun: Sendable {
     enum Event: Sendable, Equatable {
         case progress(String), text(String)
@@ -30,7 +30,7 @@ struct LabRun: Sendable {
         self.events = events
     }
 
-    /// With as many callers as unless told otherwise, and without doors, which the lab doesn't link.
+    /// With the default number of callers, and without doors, which the lab doesn't link.
     ///
     /// Once for all tests, since it takes a second.
     static let usual = Task { try await Overrides.unaided { try await LabRun(callers: Options.usualCallers) } }
@@ -53,5 +53,5 @@ private let exhibitions = Dictionary(
 /// What `--show` prints.
 func exhibition(of name: String) async throws -> String { try await exhibition(named: name).description }
 
-/// What `--show` explores, once for all tests.
+/// Returns what `--show` explores, once for all tests.
 func exhibition(named name: String) async throws -> Exhibition { try await #require(exhibitions[name]).value }

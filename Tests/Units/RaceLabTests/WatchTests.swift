@@ -19,7 +19,7 @@ import Testing
 
     private func ask() { _ = stage.start { [service] in try await service.retrieveToken() } }
 
-    /// The line of the next event, which has happened: nothing is waited for.
+    /// Returns the line of the next event, which has already happened.
     private func next(in watch: inout Watch) async throws -> String {
         for await event in events { return watch.note(event) }
         throw CancellationError()

@@ -1,6 +1,6 @@
 package import Dispatch
 
-/// The first article's third stage: a service whose state is touched only on its queue.
+/// The first article's third stage: a service whose state is accessed only on its queue.
 package final class AccessTokenService: @unchecked Sendable {
     package typealias Handler = @Sendable (Result<AccessToken, any Error>) -> Void
 
@@ -69,7 +69,7 @@ package struct AccessToken: Sendable, Equatable {
     package let isValid: Bool
 }
 
-/// Loads a token in two seconds, and counts its loads on a queue of its own.
+/// Loads a token in two seconds, and counts its loads on its own queue.
 package final class AccessTokenLoader: @unchecked Sendable {
     private let network = DispatchQueue(label: "network")
     private var loads = 0

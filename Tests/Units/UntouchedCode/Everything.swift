@@ -11,7 +11,7 @@ import Foundation
 
 private func isOnMainActor() -> Bool { MainActor.assumeIsolated { true } }
 
-/// Uses what Swift's concurrency has, and says after each part how many seconds have passed since the start.
+/// Uses the features of Swift concurrency, and notes after each the seconds since the start.
 package func useEverything(_ note: @escaping @Sendable (String) -> Void) async throws {
     let start = (clock: ContinuousClock.now, suspending: SuspendingClock.now, date: Date())
     func passed(_ part: String) { note("\(part) \(start.clock.duration(to: .now).components.seconds)") }
@@ -69,7 +69,7 @@ private func rest(_ seconds: Int) async throws {
     try await Task.sleep(for: .seconds(seconds))
 }
 
-/// Asks itself whether it is isolated, wherever it comes back from a suspension.
+/// Checks that it is isolated after each suspension.
 package actor Careful {
     package private(set) var sum = 0
 

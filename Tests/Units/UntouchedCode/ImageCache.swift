@@ -1,12 +1,12 @@
-/// Downloads each image once, also for callers who ask while the download runs.
+/// Downloads each image once, even for callers that ask while the download runs.
 package actor ImageCache {
     private var downloads: [String: Task<String, any Error>] = [:]
     private let download: @Sendable (_ path: String) async throws -> String
     private let compares: Bool
 
     /// - Parameters:
-    ///   - compares: Whether a download that fails removes only itself. Otherwise it removes what has taken its place, too.
-    ///   - download: What asks the server.
+    ///   - compares: Whether a download that fails removes only itself. Otherwise it also removes its successor.
+    ///   - download: Sends the request to the server.
     package init(compares: Bool, download: @escaping @Sendable (_ path: String) async throws -> String) {
         self.compares = compares
         self.download = download

@@ -1,9 +1,9 @@
-/// Lets one caller pass each second: the usual wrong way, and a right one.
+/// Lets one caller pass each second: with the usual bug, or correctly.
 package actor Limiter {
     private var next = ContinuousClock.now
     private let reserves: Bool
 
-    /// - Parameter reserves: Whether a caller takes its turn before it waits for it. Otherwise all that wait pass together.
+    /// - Parameter reserves: Whether a caller reserves its turn before it waits. Otherwise all waiting callers pass together.
     package init(reserves: Bool) {
         self.reserves = reserves
     }

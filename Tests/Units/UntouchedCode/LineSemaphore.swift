@@ -2,15 +2,15 @@ import Synchronization
 
 /// A semaphore over a lock: signalling needs no `await`, and a task that is cancelled in line throws at once.
 ///
-/// A task that has been signalled may be cancelled before it goes on. Its cancellation handler runs then, too. If the semaphore
-/// still knows the task, it wakes it once more.
+/// A signalled task may be cancelled before it continues, and then its cancellation handler runs, too. If the semaphore still has
+/// the task in its line, it resumes it a second time.
 package final class LineSemaphore: Sendable {
     private typealias Continuation = CheckedContinuation<Void, any Error>
 
     private struct State {
         var free: Int
         var last = 0
-        /// The tasks that wait, in the order in which they came.
+        /// The tasks that wait, in the order of their arrival.
         var line: [Int] = []
         var continuations: [Int: Continuation] = [:]
         var woken: Set<Int> = []
@@ -38,13 +38,13 @@ package final class LineSemaphore: Sendable {
     private let state: Mutex<State>
     private let forgets: Bool
 
-    /// - Parameter forgets: Whether a task is forgotten as soon as it is signalled; else when it goes on.
+    /// - Parameter forgets: Whether a task is forgotten as soon as it is signalled; otherwise when it continues.
     package init(value: Int, forgets: Bool) {
         state = Mutex(State(free: value))
         self.forgets = forgets
     }
 
-    /// How often a task was to be resumed again.
+    /// How often a task would have been resumed twice.
     ///
     /// A semaphore that doesn't count this resumes a continuation twice: Swift traps, or anything may happen.
     package var surplusResumes: Int { state.withLock { $0.surplusResumes } }

@@ -1,4 +1,4 @@
-/// A server that takes a second to answer, and counts what it is asked.
+/// A server that takes a second to answer, and counts its requests.
 package actor PriceServer {
     package private(set) var fetches = 0
 
@@ -11,7 +11,7 @@ package actor PriceServer {
     }
 }
 
-/// Fetches a price once for all callers, but for a mistake: while one awaits the answer, the actor lets the next one in.
+/// Should fetch a price once for all callers, but has a bug: while one awaits the answer, the actor lets the next one in.
 package actor PriceCache {
     private let server: PriceServer
     private var price: Int?

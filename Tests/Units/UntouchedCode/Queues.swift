@@ -3,9 +3,9 @@ import Foundation
 
 private let mainKey = DispatchSpecificKey<Bool>()
 
-/// Uses what Dispatch has, and says after each part how many seconds have passed since the start.
+/// Uses the features of Dispatch, and notes after each the seconds since the start.
 ///
-/// - Returns: What wasn't as it should be.
+/// - Returns: The features that didn't work as expected.
 package func useQueues(_ note: @escaping @Sendable (String) -> Void) async -> [String] {
     let start = DispatchTime.now()
     @Sendable func passed(_ part: String) {

@@ -1,4 +1,4 @@
-/// Keeps a connection up for a screen: after a failure it tries again, a little later each time.
+/// Keeps a connection up for a screen: after a failure it tries again, after longer and longer pauses.
 @MainActor package final class Reconnector {
     package enum State: Sendable {
         case stopped, connecting, connected, waiting
@@ -10,7 +10,8 @@
     private var task: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - checksAgain: Whether an attempt looks if it was stopped when its answer has come. Otherwise a stopped one goes on to show it.
+    ///   - checksAgain: Whether an attempt checks if it was stopped when its answer arrives. Otherwise a stopped attempt still
+    ///     shows it.
     ///   - connect: Returns when there is a connection, and throws when there is none.
     package init(checksAgain: Bool, connect: @escaping @Sendable () async throws -> Void) {
         self.checksAgain = checksAgain

@@ -4,8 +4,8 @@
     private var search: Task<Void, Never>?
     private let checksAgain: Bool
 
-    /// - Parameter checksAgain: Whether a search looks if it was cancelled when its answer has come. Without that an old answer
-    ///   may replace a new one.
+    /// - Parameter checksAgain: Whether a search checks if it was cancelled when its answer arrives. Otherwise an old answer may
+    ///   replace a new one.
     package init(checksAgain: Bool) {
         self.checksAgain = checksAgain
     }
@@ -20,9 +20,9 @@
         }
     }
 
-    /// Returns what was found: the shorter the text, the more there is.
+    /// Returns the results; there are more for shorter texts.
     ///
-    /// A server doesn't notice that its client has lost interest.
+    /// The server doesn't notice that its client has cancelled.
     private nonisolated static func find(_ text: String) async -> String {
         await Task.detached { try? await Task.sleep(for: .milliseconds(2_000 / max(text.count, 1))) }.value
         return "results for \(text)"

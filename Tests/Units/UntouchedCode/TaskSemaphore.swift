@@ -1,12 +1,12 @@
-/// A semaphore for tasks: lets one through at a time, and a task that is cancelled in line leaves it.
+/// A semaphore for tasks: lets one through at a time; a task that is cancelled while it waits leaves the line.
 package actor TaskSemaphore {
     private var isFree = true
     private var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     private var last = 0
     private let passesOn: Bool
 
-    /// - Parameter passesOn: Whether a task that was cancelled as its turn came lets the next one in. Otherwise it throws with the
-    ///   turn in its hands, and nothing goes through anymore.
+    /// - Parameter passesOn: Whether a task that is cancelled when it gets its turn passes the turn on. Otherwise it throws and
+    ///   keeps the turn, and no task can enter anymore.
     package init(passesOn: Bool) {
         self.passesOn = passesOn
     }

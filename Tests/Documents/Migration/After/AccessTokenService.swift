@@ -4,7 +4,7 @@ import Dispatch
 
 typealias AccessToken = AccessTokens.AccessToken
 
-/// The old service's name and methods, for screens: handlers run on the main actor.
+/// The old service's name and methods, for screens, with handlers that run on the main actor.
 @MainActor final class AccessTokenService {
     private let callbacks: AccessTokensDispatch.AccessTokenService
 

@@ -12,8 +12,8 @@ struct AccountKey: Hashable, Sendable, CustomStringConvertible {
     static let all = ["a", "b"].flatMap { account in (1...2).map { AccountKey(account: account, scope: $0) } }
 }
 
-/// An authorization server that rotates refresh tokens and ends a session whose refresh token is presented twice, and what happened
-/// to the keys of two accounts.
+/// An authorization server that rotates refresh tokens and ends a session whose refresh token is presented twice, and records
+/// what happened to the keys of two accounts.
 final class KeyAccounts: Sendable {
     struct Ask: Sendable {
         let key: AccountKey, began: Int
@@ -28,7 +28,7 @@ final class KeyAccounts: Sendable {
 
     struct Facts: Sendable {
         var time = 0
-        /// The refresh token that is good for each session.
+        /// The valid refresh token of each session.
         var good: [String: String] = [:]
         /// When each session's refresh token was last presented.
         var presented: [String: Duration] = [:]
@@ -50,7 +50,8 @@ final class KeyAccounts: Sendable {
     let simulation: Simulation
     /// Whether an account's keys use one refresh token.
     let sharesGrants: Bool
-    /// Whether timers fire at any time, so that a load's answer may be as late as it can: after 120 s a service forgets the load (46).
+    /// Whether timers fire at any time, so that a load's answer may arrive when its service has forgotten the load, after 120 s
+    /// (46).
     private let mayForget: Bool
     let facts = Lock(Facts())
 
@@ -65,7 +66,7 @@ final class KeyAccounts: Sendable {
     /// The user of a key signs in.
     func signIn(_ services: TokenServices<AccountKey>, _ key: AccountKey) async {
         let token = session(for: key)
-        // A sign-out at the same time may come first.
+        // A concurrent sign-out may take effect first.
         facts.withLock { $0.issued[token.value]?.began = .max }
         await services[key].replace(with: token)
         facts.withLock { facts in
@@ -85,7 +86,7 @@ final class KeyAccounts: Sendable {
         }
     }
 
-    /// The exchange of a refresh token; without one, the user signs in on the way.
+    /// Exchanges a refresh token; without one, the user signs in.
     func load(_ key: AccountKey, replacing previous: AccessToken?) async throws -> AccessToken {
         guard let spent = previous?.refreshToken else {
             let token = session(for: key)
@@ -141,7 +142,7 @@ final class KeyAccounts: Sendable {
             return facts.fences.count - 1
         }
         let change = await services.reset { $0.account == account }
-        // A store that was too late may keep what it has; the sign-out said so.
+        // A store that was too late may keep its token; the sign-out reported that.
         let isComplete = change.storeFailure == nil && change.changes.values.allSatisfy { $0.storeFailure == nil }
         facts.withLock { facts in
             if isComplete { facts.fences[index].ended = facts.tick() }

@@ -5,8 +5,8 @@ import InterleavingsTesting
 import TestBudgets
 import Testing
 
-/// Guarantees 20 to 25: callers, cancellations, sign-outs of accounts, sign-ins, refusals, evictions and the making of services, in
-/// orders chosen at random.
+/// Guarantees 20 to 25: callers, cancellations, sign-outs of accounts, sign-ins, refusals, evictions and new services, in orders
+/// chosen at random.
 @Suite(.exploring()) struct `Keys under mixed schedules` {
     @Test(arguments: [TimeModel.whenIdle, .anytime], [false, true])
     func `no grant is lost, no sign-out undone, and no key gets another's token`(
@@ -15,8 +15,8 @@ import Testing
         try await explore(.mixed(schedules: .everyday(40, thorough: 5_000)), time: time) { simulation in
             let limit = simulation.choose("idle services kept", 3)
             let accounts = KeyAccounts(simulation, sharesGrants: sharesGrants, mayForget: time == .anytime)
-            // Where timers fire at any time, a save may come after 95 s, when it counts as lost (46): over what another service of the
-            // key has saved meanwhile.
+            // If timers fire at any time, a save may take effect after 95 s, when it counts as lost (46), and overwrite what
+            // another service of the key has saved.
             let stores =
                 time == .whenIdle && simulation.choose("stores", 2) == 0 ? InMemoryTokenStores<AccountKey>() : nil
             let services = TokenServices<AccountKey>(
@@ -56,10 +56,10 @@ import Testing
         }
     }
 
-    /// Which key keeps the refresh token of an account.
+    /// Returns the key that keeps the refresh token of an account.
     private static let keeper: @Sendable (AccountKey) -> AccountKey = { AccountKey(account: $0.account, scope: 0) }
 
-    /// Three turns of what a program does with its accounts.
+    /// Performs three typical operations of a program on its accounts.
     private static func act(_ number: Int, _ accounts: KeyAccounts, _ services: TokenServices<AccountKey>) async {
         let simulation = accounts.simulation
         for turn in 1...3 {

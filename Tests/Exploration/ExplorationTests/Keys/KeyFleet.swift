@@ -6,13 +6,13 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// An authorization server that ends a key's session when a refresh token comes twice, the records that processes share, and what
-/// they have been told.
+/// An authorization server that ends a key's session when a refresh token is presented twice, the records that processes share,
+/// and the answers that they got.
 final class KeyFleet: Sendable {
     struct Session: Sendable {
         var live = 0
         var issued = 0
-        /// The process that got the living token; `nil`: a sign-in.
+        /// The process that got the valid token; `nil`: a sign-in.
         var receiver: Int?
         /// Whether it has ended for the reason that guarantee 30 names.
         var isLost = false
@@ -102,7 +102,7 @@ final class KeyFleet: Sendable {
         return token
     }
 
-    /// Guarantee 30: the process that got the living token was killed before it had saved it.
+    /// Guarantee 30: the process that got the valid token was killed before it had saved the token.
     private func isUnsaved(_ session: Session, of key: AccountKey, _ state: State) -> Bool {
         guard let receiver = session.receiver, state.killed.contains(receiver) else { return false }
         return !stores.record(of: key).contains("\"\(key)-\(session.live)\"")
@@ -117,7 +117,7 @@ final class KeyFleet: Sendable {
         guard let token = try? await services[key].retrieveToken() else { return nil }
         state.withLock { state in
             if !token.value.hasPrefix("\(key)-") { state.problems.append("\(key) got \(token.value)") }
-            // No service keeps a token for longer than it lasts, nor one that has itself signed out.
+            // No service keeps a token beyond its lifetime, or after its own sign-out.
             let isTooLate = state.signedOut.map { began > $0 + Self.lifetime } ?? false
             if key.account == "a", wasFenced || isTooLate {
                 state.problems.append("process \(process + 1) got \(token.value) after the sign-out")

@@ -16,7 +16,7 @@ import TokenServiceConcurrency
         try await explore(.mixed(schedules: .everyday(20, thorough: 3_000)), time: .whenIdle, stepLimit: 50_000) { simulation in
             let fleet = KeyFleet(simulation)
             let limit = simulation.choose("idle services kept", 3)
-            // A process that has begun before, and one that begins when all is over.
+            // A process that started earlier, and one that starts at the end.
             let late = fleet.services(of: 2, keepingIdle: limit, checkEvery: checkEvery)
             for key in KeyFleet.keys { await late[key].replace(with: fleet.signIn(key)) }
             let processes = (1...2).map { simulation.process("process \($0)") }
@@ -30,7 +30,7 @@ import TokenServiceConcurrency
             }
             if let victim = simulation.choose("who is killed", among: [nil, 0, 1] as [Int?]) ?? nil {
                 simulation.spawn("system") {
-                    // An exchange takes two seconds, and the swaps before and after it no time.
+                    // An exchange takes two seconds; the swaps before and after it take no time.
                     await fleet.exchanges.wait(for: 1 + simulation.choose("exchange", 4))
                     try await simulation.clock.sleep(for: .milliseconds(500 * simulation.choose("when", 5)))
                     fleet.state.withLock { _ = $0.killed.insert(victim) }
@@ -44,7 +44,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// Three turns of what a program does with its accounts.
+    /// Performs three typical operations of a program on its accounts.
     private static func act(_ index: Int, _ turn: String, _ fleet: KeyFleet, _ services: TokenServices<AccountKey>) async {
         let simulation = fleet.simulation
         guard let key = simulation.choose("key of \(turn)", among: KeyFleet.keys) else { return }
@@ -68,7 +68,7 @@ import TokenServiceConcurrency
             try await simulation.clock.sleep(for: checkEvery ?? KeyFleet.lifetime)
             for (index, table) in tables.enumerated() where !killed.contains(index) {
                 processes[index].spawn("last caller \(index + 1)") {
-                    // With an interval, the first caller after it starts the look that ends the session.
+                    // If there is an interval, the first caller after it starts the check that ends the session.
                     for key in KeyFleet.keys { _ = try? await table[key].retrieveToken() }
                     try? await simulation.clock.sleep(for: .seconds(5))
                 }
@@ -81,7 +81,7 @@ import TokenServiceConcurrency
                 }
             }
         }
-        // A dead holder's mark is respected for two minutes, and the tokens of those who have one run out.
+        // A dead holder's mark is respected for two minutes, in which the other processes' tokens expire.
         try await simulation.clock.sleep(for: .seconds(1_000))
         for key in KeyFleet.keys {
             var token: AccessToken?

@@ -6,7 +6,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// Callers of two keys of one account, whose services are let go whenever they are idle, and a history for each key.
+/// Callers of two keys of one account, whose services are released whenever they are idle, and a history for each key.
 private final class KeyCrowd: Sendable {
     let simulation: Simulation
     let histories = [History(OneTokenAtATime()), History(OneTokenAtATime())]
@@ -70,7 +70,7 @@ private final class KeyCrowd: Sendable {
 
 @Suite(.exploring()) struct `Keys as their callers see them` {
     @Test(arguments: [0, 1]) func `what each key's callers see could have happened one after another`(limit: Int) async throws {
-        // A store that exceeds its limit may have what a key's callers don't expect: time goes on when nothing else can.
+        // A store that exceeds its limit may have an unexpected token, so time moves only when nothing else can run.
         try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: .whenIdle) { simulation in
             let crowd = KeyCrowd(simulation)
             let services = TokenServices<Int>(

@@ -92,7 +92,7 @@ import TokenServiceConcurrency
             scene.advance(by: .milliseconds(1_250))
         }
         #expect(scene.makings == ["a"], "one failure count")
-        // The third failure's pause is 2 to 2.5 s; 1.25 s of it have passed.
+        // The third failure's pause is 2 to 2.5 s; 1.25 s of it have already passed.
         scene.advance(by: .seconds(60))
         #expect(scene.counts == [1, 0, 0])
         scene.advance(by: .milliseconds(1_250))
@@ -215,7 +215,7 @@ import TokenServiceConcurrency
     }
 }
 
-/// A key that looks at the services when it ends.
+/// A key that uses the services in its `deinit`.
 private final class Caller: Hashable, Sendable {
     let number: Int
     let services: @Sendable () -> TokenServices<Caller>?

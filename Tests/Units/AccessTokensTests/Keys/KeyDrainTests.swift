@@ -125,7 +125,8 @@ struct KeyDrainTests {
     @Test(arguments: [0, 1], [1, 2])
     func `45: a service that is being made hears a drain, and its end, too`(limit: Int, look: Int) async {
         let stage = Stage(), clock = WatchedClock(), loads = Lock(0)
-        // The first look at the clock is the policy's, before the service is made; the second the table's, before it takes it in.
+        // The first clock reading is the policy's, before the service is created; the second is the table's, before it inserts
+        // the service.
         let policy: @Sendable (String) -> RefreshPolicy = { _ in
             _ = clock.now
             return RefreshPolicy()
@@ -154,7 +155,7 @@ struct KeyDrainTests {
     }
 }
 
-/// A clock that stands still, and at one look at it does something first.
+/// A clock that stands still, and performs an action just before one of its readings.
 private final class WatchedClock: Clock {
     typealias Instant = ManualClock.Instant
 

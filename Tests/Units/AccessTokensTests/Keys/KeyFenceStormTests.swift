@@ -5,11 +5,11 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// Sign-outs of accounts on real threads, while services are made, let go, found again, and load.
+/// Sign-outs of accounts on real threads, while services are created, released, found again, and load.
 @Suite("Guarantee 24 on real threads", .tags(.threads)) struct KeyFenceStormTests {
     /// An authorization server at which a session begins when a load comes without a refresh token.
     ///
-    /// A session is known by the number of sign-outs that had begun when it did; all its tokens carry that.
+    /// A session is identified by the number of sign-outs that had begun before it, which all its tokens carry.
     private final class Server: Sendable {
         struct Numbers: Sendable {
             /// How many sign-outs have begun and ended.

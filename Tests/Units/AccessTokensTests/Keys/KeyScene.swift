@@ -4,7 +4,7 @@ import AccessTokensTesting
 import Foundation
 import TokenServiceConcurrency
 
-/// Services of several keys with both their ends in the test's hands; see `Scene`.
+/// Services of several keys, with callers and loaders controlled by the test; see `Scene`.
 struct KeyScene {
     typealias Caller = Stage.Player<AccessToken>
 
@@ -37,7 +37,7 @@ struct KeyScene {
             })
     }
 
-    /// The keys whose services were made, in order.
+    /// The keys whose services were created, in order.
     var makings: [String] { made.entries }
 
     /// The tokens that services have given up so far.
@@ -47,7 +47,7 @@ struct KeyScene {
         stage.start { [services] in try await services[key].retrieveToken() }
     }
 
-    /// The next load that began for a key; a test that expects one fails without it.
+    /// Returns the next load that began for a key; fails the test if there is none.
     func load(_ key: String) throws -> ScriptedLoader.Call {
         let next = stage.start { [loaders] in try await loaders[key].nextCall() }
         guard let call = next.value else {
@@ -121,7 +121,7 @@ final class ScriptedStores: TokenStores {
     private let stores = Lock<[String: ScriptedStore]>([:])
     /// Held and failed like a store's `load`.
     let list = ScriptedStore()
-    /// Called before each key of the list.
+    /// Called before each key in the list.
     let pace = Lock<(@Sendable () async throws -> Void)?>(nil)
 
     subscript(key: String) -> ScriptedStore {

@@ -5,7 +5,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-/// The keys on real threads: callers, refusals, sign-outs of accounts, services that are made and let go, all at once.
+/// The keys on real threads: callers, refusals, sign-outs of accounts, services that are created and released, all at once.
 @Suite("Guarantees 20–25 on real threads", .tags(.threads), .timeLimit(.minutes(10))) struct KeyStormTests {
     /// An authorization server with a session for each key, which ends when its refresh token is presented twice.
     private final class Server: Sendable {
@@ -54,7 +54,7 @@ import TokenServiceConcurrency
             }
         }
         #expect(wrong.entries.isEmpty && server.lost.entries.isEmpty, "\(wrong.entries.first ?? server.lost.entries.first ?? "")")
-        // The task of a load may hold its service for a moment after the callers have their answer.
+        // A load's task may retain its service for a moment after its callers have their answer.
         while services.counts.released > 0 { await Task.yield() }
         #expect(services.counts.idle <= 50, "\(services.counts)")
     }

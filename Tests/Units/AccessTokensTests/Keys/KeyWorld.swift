@@ -1,9 +1,9 @@
 @testable import AccessTokens
 @testable import AccessTokensKeys
 
-/// A table of keys, those who use it, and what it should do, written down naively.
+/// A table of keys, its users, and a naive model of what it should do.
 ///
-/// A service is a stand-in that reports its end, so the table's contents show in which of them are alive.
+/// A service is a stand-in that reports its end, so the living stand-ins show the table's contents.
 final class KeyWorld {
     final class Doll: Sendable {
         let key: Int, place: Int, stamp: Int
@@ -20,28 +20,28 @@ final class KeyWorld {
         weak let object: Doll?
     }
 
-    /// A doll that has ended.
+    /// A stand-in that was deallocated.
     private struct End {
         let place: Int, stamp: Int
     }
 
     /// What can happen to a key.
     enum Event: Hashable {
-        /// A caller asks for the service and keeps what it gets, or begins to make one.
+        /// A caller asks for the service and keeps the result, or begins to create one.
         case ask(Int)
-        /// A service that was being made is put in.
+        /// A service that was being created is inserted.
         case insert(Int)
-        /// The caller lets go of what it got.
+        /// The caller releases its service.
         case drop(Int)
-        /// The service has something to do; has done it; pauses.
+        /// The service is busy; is idle; is busy for a time.
         case work(Int), rest(Int), pause(Int)
-        /// The table learns that a service has ended.
+        /// The table is told that a service was deallocated.
         case learn(Int)
-        /// A sign-out begins, and ends.
+        /// A sign-out begins; it ends.
         case hold, release
-        /// All services are told something.
+        /// A change must reach all services.
         case turn
-        /// Time goes on by more than a pause.
+        /// Time advances by more than a pause.
         case wait
     }
 
@@ -51,17 +51,17 @@ final class KeyWorld {
     private var table: KeyTable<Int>
     private let limit: Int, keys: Range<Int>
     private var now = 0
-    /// Those who hold a service outside the table.
+    /// The services held outside the table.
     private var holders: [Doll?]
     private var making: [[Doll]]
-    /// Ends that the table hasn't learned of.
+    /// Deallocations that haven't been reported to the table.
     private var endings: [[End]]
     // The naive table.
     private var places: [Place]
     private var alive: [WeakDoll?]
     private var order: [Int] = []
     private var isHeld = false
-    /// The highest stamp so far, and when all were last told something.
+    /// The highest stamp so far, and the stamp of the last change that had to reach all services.
     private var lastStamp = 0, lastTurn = 0
     /// The keys of the pauses that the table may still remember, cut short or not.
     private var paused: Set<Int> = []
@@ -87,11 +87,11 @@ final class KeyWorld {
             if !endings[key].isEmpty { events.append(.learn(key)) }
             return events
         } + (paused.isEmpty ? [] : [.wait]) + [isHeld ? .release : .hold]
-            // Its effect is the same for every limit.
+            // The effect is the same for every limit.
             + (limit == 0 && making[0].contains { $0.stamp > lastTurn } ? [.turn] : [])
     }
 
-    /// Makes an event happen, in the table and naively; returns what went wrong.
+    /// Performs an event in the table and in the model; returns the violation, if any.
     func perform(_ event: Event) -> String? {
         let before = alive.map { doll in doll?.object.map { End(place: $0.place, stamp: $0.stamp) } }
         let problem: String? =
@@ -114,7 +114,7 @@ final class KeyWorld {
         return problem ?? violation
     }
 
-    /// The living and the counted services must be those of the naive table.
+    /// The violation, if the living or counted services differ from the model's.
     private var violation: String? {
         for key in keys {
             let isKept = [.none, .released].contains(places[key]) == false
@@ -259,7 +259,7 @@ final class KeyWorld {
         while !isHeld, order.count > limit { places[order.removeFirst()] = .released }
     }
 
-    /// Equal keys can do the same from now on.
+    /// Worlds with equal keys behave alike from now on.
     var key: [Int] {
         [isHeld ? 1 : 0]
             + keys.flatMap { key -> [Int] in

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 @Suite("Guarantee 15 with a refresh token that several keys use")
 struct LentGrantUrgencyTests {
-    /// Notes the priorities of its operations; holds the first one until ``answer()``, and notes its priority again.
+    /// Notes its operations' priorities; holds the first operation until ``answer()``, and notes its priority again.
     private final class NotingStore: TokenStore, TokenStores {
         let priorities = Log<TaskPriority>()
         private let gate = SingleResult<Void>()

@@ -7,7 +7,7 @@ import Testing
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps.
 @Suite("Guarantee 21: a sign-out of one key that shares a refresh token is every key's")
 struct SharedSignOutTests {
-    /// Anna has signed in through a1, and a2 has a token of hers.
+    /// Returns a scene in which Anna has signed in through a1, and a2 has one of her tokens.
     private func scene(hasStores: Bool = false) throws -> KeyScene {
         let scene = KeyScene(hasStores: hasStores, grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "anna")) }
@@ -99,7 +99,7 @@ struct SharedSignOutTests {
         #expect(scene.services["a3"].cachedToken?.value == "ben's")
     }
 
-    /// A program has just begun, and its store holds what it is asked.
+    /// Returns a scene of a program that has just started, whose store holds its operations.
     private func slowScene(keysShareGrant: Bool) throws -> (KeyScene, ScriptedStore) {
         let keeper: @Sendable (String) -> String = { String($0.prefix(1)) }
         let scene = KeyScene(hasStores: true, grant: keysShareGrant ? keeper : nil)

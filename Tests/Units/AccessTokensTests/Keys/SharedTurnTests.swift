@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps; loads have 30 s.
 @Suite("Guarantee 46: a load that never ends gives its turn up")
 struct SharedTurnTests {
-    /// A load of a1 has the turn, with the refresh token r1, and will not end by itself.
+    /// Returns a scene in which a load of a1 has its turn, with the refresh token r1, and doesn't end by itself.
     private func scene(isRepeatable: Bool = false) throws -> (KeyScene, ScriptedLoader.Call) {
         let scene = KeyScene(isRepeatable: isRepeatable, grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
@@ -119,7 +119,7 @@ struct SharedTurnTests {
         _ = scene.call("a1")
         let first = try scene.load("a1")
         scene.advance(by: .seconds(27))
-        // The new grant is there when the store has failed to save it in time.
+        // The new grant takes effect when the store has failed to save it in time.
         try #require(scene.stores?["a"]).hold()
         scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
         scene.succeed(first, with: .granted("late", by: "r2"))

@@ -31,7 +31,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `ends at the wrong answer, not where a search gets stuck over it`() throws {
-        // Seen from the end, 'a' could not have returned 2: no other call returned 1. But 'b' is wrong.
+        // A search of the whole history would blame 'a' for returning 2, since no other call returned 1. But 'b' is wrong.
         let report = history(
             Counter(), .call("a", .increment), .call("b", .increment), .back("a", 2), .call("c", .read), .back("c", 2),
             .back("b", 9), .call("d", .read), .back("d", 2)

@@ -3,7 +3,7 @@ import Testing
 import TokenServiceConcurrency
 
 @Suite struct `A linearizability check's limit` {
-    /// A queue filled by callers that all overlap, then emptied in an order that may be right.
+    /// A queue filled by overlapping callers, then emptied in an order that may be right.
     private func crowd(_ callers: Int, takes: [Int?]) -> History<Queue> {
         let history = History(Queue())
         let calls = (0..<callers).map { history.begin("caller \($0)", .add($0)) }
@@ -39,7 +39,7 @@ import TokenServiceConcurrency
         #expect(throws: NotLinearizable.self) { try crowd(4, takes: [3, 2, 1, 3]).requireLinearizable() }
     }
 
-    // The memory of dead ends: without it this takes 8! orders and more.
+    // This needs the memory of dead ends: without it, more than 8! orders would be tried.
     @Test func `is not spent on what was tried in another order`() {
         let history = History(Counter())
         let calls = (0..<16).map { history.begin("caller \($0)", .increment) }

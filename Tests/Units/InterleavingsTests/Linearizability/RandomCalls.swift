@@ -1,7 +1,7 @@
 import Interleavings
 import TokenServiceConcurrency
 
-/// Random calls of a few callers, kept beside the checker's own record.
+/// Random calls of a few callers, kept in addition to the checker's own record.
 ///
 /// Each call takes effect at a random moment on a real object; now and then one returns a wrong answer, or never.
 struct RandomCalls<Specification: SequentialSpecification> {
@@ -42,7 +42,7 @@ struct RandomCalls<Specification: SequentialSpecification> {
         }
     }
 
-    /// Whether any permutation of the returned calls, with any of the others among them, is an order that explains them.
+    /// Whether any permutation of the returned calls, possibly together with other calls, is an order that explains them.
     ///
     /// Deliberately plain: it remembers nothing and shares no code with the checker.
     func hasOrder() -> Bool {
@@ -58,7 +58,7 @@ struct RandomCalls<Specification: SequentialSpecification> {
         }
     }
 
-    /// The calls up to a moment: without later ones, and open ones have not returned.
+    /// Returns the calls up to a moment: later ones are left out, and open ones haven't returned.
     private func until(_ moment: Int) -> RandomCalls {
         var past = self
         past.calls = calls.filter { $0.beginning < moment }.map { call in
@@ -71,7 +71,7 @@ struct RandomCalls<Specification: SequentialSpecification> {
         let missing = calls.indices.filter { !taken.contains($0) }
         if missing.allSatisfy({ calls[$0].outcome == nil }) { return true }
         return missing.contains { next in
-            // Nothing may be left behind that had returned before this call was made.
+            // No missing call may have returned before this call was made.
             missing.allSatisfy { calls[$0].end > calls[next].beginning }
                 && specification.states(after: calls[next].operation, returning: calls[next].outcome, in: state)
                     .contains { hasOrder(after: taken.union([next]), in: $0) }

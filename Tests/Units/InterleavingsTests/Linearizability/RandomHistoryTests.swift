@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 
 /// The checker against the definition: both must agree on every history, right or wrong.
 @Suite struct `The linearizability checker agrees with trying all permutations` {
-    // A fresh seed besides a fixed one; a failure names it.
+    // A new seed in addition to a fixed one; a failure names it.
     static let histories = Int.everyday(300, thorough: 2_500)
     static let seeds: [UInt64] = [1, .random(in: 0 ... .max)]
 
@@ -69,7 +69,7 @@ import TokenServiceConcurrency
             guard !verdict.isLinearizable else { continue }
             #expect(verdict.lastShown == calls.firstFailure.map { $0 + (crowd == nil ? 1 : 71) }, context)
         }
-        // The comparison only tells something if both kinds are frequent.
+        // The comparison is only meaningful if both kinds are frequent.
         #expect(linearizable > histories / 10 && linearizable < histories * 9 / 10, "seed \(seed)")
     }
 }

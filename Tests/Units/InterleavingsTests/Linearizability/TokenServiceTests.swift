@@ -23,7 +23,7 @@ struct TokenSpecification: SequentialSpecification {
         case (.retrieve, .token(let token)):
             if state.token == token { return [state] }
             return state.token == nil && !state.dropped.contains(token) ? [state.holding(token)] : []
-        // The token that it loads, if any, shows in the answers of the others.
+        // The token that it loads, if any, appears in the answers of the others.
         case (.retrieve, _): return [state]
         case (.invalidate(let token), _): return [state.token == token ? state.holding(nil) : state]
         case (.replace(let token), _): return [state.holding(token)]

@@ -27,7 +27,7 @@ private actor RightCounter {
     func read() -> Int { value }
 }
 
-/// Looks at the first item, lets others in, and removes one.
+/// Reads the first item, lets others in, and removes one.
 private actor LossyQueue {
     private var items: [Int]
 
@@ -45,7 +45,7 @@ private actor LossyQueue {
     }
 }
 
-/// The failure of exploring a counter that loses updates.
+/// Returns the failure from exploring a counter that loses updates.
 private func lostUpdate(
     programs: Programs = .random(), schedules: Strategy = .mixed(schedules: 100), time: TimeModel? = nil
 ) async throws -> ScheduleFailure {
@@ -74,7 +74,7 @@ private func lostUpdate(
         #expect(report.contains(" to 2:\n    task 1: increment\n    task 2: increment\nSchedule "), "\(report)")
         #expect(report.contains("Not linearizable"), "\(report)")
         #expect(failure.diagram.contains("gets 1"))
-        // The whole reason stands above the diagram, and only its beginning there.
+        // The whole reason is above the diagram, and only its beginning in the diagram.
         #expect(report.split(separator: "must come next").count == 2, "\(report)")
     }
 
@@ -195,7 +195,7 @@ private func lostUpdate(
             (.random(0), 2, "Nothing to explore: 0 programs were asked for."),
             (.random(tasks: 0...2), 2, "Nothing to explore: programs may have 0 tasks, but need at least 1."),
             (.random(operationsPerTask: 0...2), 2, "Nothing to explore: a task may have 0 operations, but needs at least 1."),
-            (.random(), 0, "Nothing to explore: there are no operations to make programs of."),
+            (.random(), 0, "Nothing to explore: there are no operations to build programs from."),
             (.replay("0.2|1"), 2, "the program 0.2|1 has operation 2, but the list has operations 0 to 1"),
             (.replay("one"), 2, "the program has no tasks; a report prints one such as \"0.1|0\""),
         ] as [(Programs, Int, String)])

@@ -8,7 +8,7 @@ import Testing
         _ schedule: String, _ granularity: Granularity, _ scenario: @escaping Scenario
     ) async throws -> String {
         let failure = await #expect(throws: ScheduleFailure.self) {
-            // As the catalog's readers see it, who link no doors.
+            // As the catalog's readers see it, whose programs link no doors.
             try await Overrides.unaided { try await explore(.replay(schedule), granularity: granularity, scenario) }
         }
         return try #require(failure).diagram

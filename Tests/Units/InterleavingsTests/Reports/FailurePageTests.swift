@@ -54,7 +54,7 @@ import TokenServiceConcurrency
         }
     }
 
-    /// Leaves a page, and the text that belongs to it, where `WALKED_PAGES` says: a browser walks through them.
+    /// Writes a page and its text to the directory in `WALKED_PAGES`, for a test in a browser.
     private func keep(_ failure: ScheduleFailure, as name: String) throws {
         guard let directory = ProcessInfo.processInfo.environment["WALKED_PAGES"] else { return }
         for (text, end) in [(FailurePage(failure).html, "html"), ("\(failure)\n", "txt")] {
@@ -91,7 +91,7 @@ import TokenServiceConcurrency
         #expect(contents.schedule == found.schedule)
         #expect(contents.replay == [found.replayLine, "INTERLEAVINGS_REPLAY='\(found.schedule)' swift test --filter 'it'"])
         #expect(contents.verdict.contains("\"\(schedule)\""))
-        // It passes indeed.
+        // The schedule does pass.
         try await explore(.replay(schedule.text), granularity: .accesses, race)
     }
 
@@ -159,9 +159,9 @@ import TokenServiceConcurrency
             try await simulation.settle()
             try simulation.require(false, "it never holds")
         }
-        // The second time to see that it is the same.
+        // The second run checks that the execution is the same.
         #expect(runs.value == 2)
-        #expect(try contents(of: FailurePage(failure)).verdict.hasSuffix("this one can't be repeated, or none was looked for."))
+        #expect(try contents(of: FailurePage(failure)).verdict.hasSuffix("this one can't be repeated, or there was no search."))
     }
 
     @Test func `shows what the code says as text, whatever it is`() async throws {

@@ -2,7 +2,7 @@ import TokenServiceConcurrency
 
 @testable import Interleavings
 
-/// Small programs with a race each, to be drawn.
+/// Small programs with one race each, for diagrams.
 enum Races {
     /// Two threads add to a variable that nothing protects.
     @Sendable static func lostUpdate(_ simulation: Simulation) async throws {
@@ -33,7 +33,7 @@ enum Races {
         }
     }
 
-    /// A load that began before the sign-out ends after it, and what it brings is kept.
+    /// A load that began before the sign-out ends after it, and its token is kept.
     @Sendable static func undoneSignOut(_ simulation: Simulation) async throws {
         let session = Session()
         let load = simulation.spawn("load") {
@@ -52,7 +52,7 @@ enum Races {
         try simulation.require(await session.token == nil, "no token is left after a sign-out")
     }
 
-    /// A block looks on one queue at what another block will have changed before it acts.
+    /// A block on one queue checks a value that another block changes before it acts.
     @Sendable static func overdraft(_ simulation: Simulation) async throws {
         let account = Lock(100)
         let (network, state) = (simulation.concurrentQueue("network"), simulation.serialQueue("state"))
@@ -81,7 +81,7 @@ enum Races {
 
 /// Nothing protects its balance.
 final class Account: @unchecked Sendable {
-    // A test's account is used under an exploration only, where one thread runs at a time.
+    // The account is used only in explorations, where one thread runs at a time.
     @Interleaved("balance") var balance = 0
 }
 

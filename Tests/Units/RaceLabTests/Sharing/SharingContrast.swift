@@ -8,7 +8,7 @@ struct SharingContrast {
         let lost: [Int]
     }
 
-    /// How many rotations each number is counted over.
+    /// The number of rotations behind each number.
     static let rotations = 1_000
     static let seed: UInt64 = 1
 

@@ -5,9 +5,9 @@ import TokenServiceConcurrency
 
 /// A way for several processes to use one rotating refresh token.
 enum SharingDesign: CaseIterable {
-    /// Read the file, refresh, write the file.
+    /// Reads the file, refreshes, and writes the file.
     case naive
-    /// The same, with a lock round the write.
+    /// The same, with a lock around the write.
     case writeLock
     /// A lock around reading, refreshing and writing, which expires if its holder is silent.
     case expiringLock
@@ -37,13 +37,13 @@ enum SharingDesign: CaseIterable {
     }
 }
 
-/// The service that a process asks for tokens.
+/// A process's source of tokens.
 protocol SharingClient: Sendable {
-    /// Makes sure that there is a good token.
+    /// Makes sure that there is a valid token.
     func ask() async throws
 }
 
-/// A client that keeps the token in a file, with one lock or another; the compared designs but ours.
+/// A client that keeps the token in a file, with one kind of lock or another: all compared designs except ours.
 struct FileClient: SharingClient {
     enum Locking { case none, write, expiring }
 
@@ -54,7 +54,7 @@ struct FileClient: SharingClient {
     let trial: SharingTrial
     let lock: Locking
 
-    /// The refused token is an old one; meanwhile the file has another.
+    /// The refused token is outdated: the file now has another one.
     private struct Stale: Error {}
 
     func ask() async throws {
@@ -87,7 +87,7 @@ struct FileClient: SharingClient {
     }
 }
 
-/// TokenService, as it is.
+/// The real `TokenService`.
 struct ServiceClient: SharingClient {
     private let tokens: TokenService
 

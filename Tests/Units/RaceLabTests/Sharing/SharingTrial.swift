@@ -6,11 +6,11 @@ import TokenServiceConcurrency
 
 /// Three processes, one grant and a strict server, in virtual time, with a fault in one of twenty refreshes.
 final class SharingTrial: Sendable {
-    /// What goes wrong.
+    /// The kinds of faults.
     enum Trouble: CaseIterable {
         case none, pause, longPause, kill, killWithGrace
 
-        /// For how long the server answers the last used refresh token again.
+        /// How long the server accepts the last used refresh token again.
         var grace: Duration? { self == .killWithGrace ? .seconds(30) : nil }
 
         fileprivate var kind: TrialProcess.Fault.Kind? {
@@ -27,7 +27,7 @@ final class SharingTrial: Sendable {
         var remedy: TokenServiceError.Remedy { .signIn }
     }
 
-    /// The file's contents, for all designs but ours.
+    /// The file's contents, for all designs except ours.
     struct FileToken: Sendable {
         let number: Int
         let end: VirtualClock.Instant
@@ -41,7 +41,7 @@ final class SharingTrial: Sendable {
         var random: SplitMix64
         var processes: [TrialProcess] = []
         var hasEnded = false
-        /// The last used refresh token, and until when the server answers it again.
+        /// The last used refresh token, and until when the server accepts it again.
         var graced: (token: Int, end: VirtualClock.Instant)?
         var deaths = 0
         var refreshes = 0
@@ -49,7 +49,7 @@ final class SharingTrial: Sendable {
 
     static let processes = 3
     static let lifetime = Duration.seconds(60)
-    /// One refresh of so many meets a fault.
+    /// One of this many refreshes has a fault.
     static let faultRate = 20
 
     let simulation: Simulation
@@ -128,7 +128,7 @@ final class SharingTrial: Sendable {
 
     private func random(below bound: Int) -> Int { state.withLock { $0.random.below(bound) } }
 
-    /// A process was told to sign in: if the server's session goes on, it has been lost on this side.
+    /// A process was told to sign in again: if the session still exists at the server, the client has lost it.
     private func noteRefusal() {
         state.withLock { state in
             guard !state.needsSignIn, !state.ledger.hasEnded else { return }
@@ -137,7 +137,7 @@ final class SharingTrial: Sendable {
         }
     }
 
-    // MARK: What processes use
+    // MARK: Functions for processes
 
     func token(_ number: Int) -> AccessToken {
         AccessToken("access-\(number)", lifetime: Self.lifetime, refreshToken: "refresh-\(number)")
@@ -152,12 +152,12 @@ final class SharingTrial: Sendable {
             by: executor, clock: ProcessClock(process: process), wallClock: wallClock, seed: UInt64(process.number))
     }
 
-    /// Whether the token in the file is good, a tenth of its life kept in reserve.
+    /// Whether the token in the file is valid, with a tenth of its lifetime in reserve.
     var isFileFresh: Bool {
         simulation.clock.now.duration(to: file.withLock { $0.end }) > Self.lifetime / 10
     }
 
-    /// Whether a process is running, as a lock on a file of its own would tell.
+    /// Whether a process is running, as a lock on the process's own file would show.
     func isRunning(_ holder: String) -> Bool? {
         state.withLock { $0.processes }.first { "\($0.number)" == holder }.map { !$0.isDead }
     }
@@ -182,7 +182,7 @@ final class SharingTrial: Sendable {
             state.refreshes += 1
             let (turn, rest) = state.refreshes.quotientAndRemainder(dividingBy: Self.faultRate)
             guard let kind = trouble.kind, rest == 0 else { return nil }
-            // In turn, so that each design meets as many of a kind.
+            // In turn, so that each design has equally many faults of each kind.
             let places = TrialProcess.Fault.Place.allCases
             return .init(kind: kind, place: places[turn % places.count])
         }

@@ -4,7 +4,7 @@ import Foundation
 import Interleavings
 import TokenServiceConcurrency
 
-/// The fault that goes with a process's refresh, from its mark to its save.
+/// The fault of a process's current refresh, from its mark to its save.
 final class FaultLine: Sendable {
     private let fault = Lock(TrialProcess.Fault?.none)
 
@@ -12,7 +12,7 @@ final class FaultLine: Sendable {
     var current: TrialProcess.Fault? { fault.withLock { $0 } }
 }
 
-/// The trial's record, as a process reaches it.
+/// The trial's record, as a process accesses it.
 struct SimulatedStore: SharedTokenStore {
     let process: TrialProcess
     let trial: SharingTrial
@@ -48,12 +48,12 @@ struct SimulatedStore: SharedTokenStore {
     }
 }
 
-/// The trial's server, as a process reaches it.
+/// The trial's server, as a process accesses it.
 struct SimulatedLoader: TokenLoader {
     let process: TrialProcess
     let trial: SharingTrial
     let faults: FaultLine
-    /// Whether it asks when it has a connection, or before.
+    /// Whether it checks the time after it has a connection, or before.
     let asksLast: Bool
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {

@@ -1,6 +1,6 @@
 /// A strict authorization server's memory: which process presented which refresh token; a pure value.
 ///
-/// A refresh token is good for one exchange. Presented again it ends its session, as RFC 9700 §4.14.2 recommends.
+/// A refresh token is good for one exchange. If presented again, it ends its session, as RFC 9700 §4.14.2 recommends.
 struct StrictLedger {
     enum Answer: Equatable {
         /// The next token's number.

@@ -1,9 +1,9 @@
 import Interleavings
 import TokenServiceConcurrency
 
-/// A process of the trial, which may be paused or killed: whatever it waits for, it goes on only when it is running.
+/// A process of the trial, which may be paused or killed: after any wait it continues only when it is running.
 final class TrialProcess: Sendable {
-    /// What goes wrong with one refresh, and where.
+    /// The kind and place of a fault in one refresh.
     struct Fault: Sendable {
         enum Place: CaseIterable { case beforeRequest, beforeAnswer, beforeSave }
         enum Kind: Equatable {
@@ -44,7 +44,7 @@ final class TrialProcess: Sendable {
     /// Reads or writes a store.
     func access() async throws { try await sleep(.milliseconds(2)) }
 
-    /// Pauses or kills the process, if that is to happen here.
+    /// Pauses or kills the process, if the fault is at this place.
     func meet(_ fault: Fault?, at place: Fault.Place) async throws {
         guard let fault, fault.place == place else { return }
         let now = simulation.clock.now
@@ -58,7 +58,7 @@ final class TrialProcess: Sendable {
     }
 }
 
-/// The simulation's clock as a process has it: what it waits for comes no earlier than its own end of a pause.
+/// The simulation's clock as a process sees it: no wait ends before the process's own pause.
 struct ProcessClock: Clock {
     let process: TrialProcess
 

@@ -10,7 +10,7 @@ import AccessTokensTesting
 import Foundation
 import Interleavings
 
-/// Uses each product of the package for what it is for, and prints what came of it.
+/// Uses each product of the package for its purpose, and prints the results.
 @main struct Consumer {
     static func main() async throws {
         print("AccessTokens:", try await askAtOnce())

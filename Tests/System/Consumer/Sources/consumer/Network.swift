@@ -4,7 +4,7 @@ import AccessTokensOAuth
 import DataLoading
 import Foundation
 
-/// An authorization server that grants everything, in the place of a network.
+/// An authorization server that grants everything, in place of a network.
 struct GenerousTransport: TokenTransport {
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         TransportResponse(
@@ -25,7 +25,7 @@ extension Consumer {
         "the server \(try await tokens().retrieveToken().value) it"
     }
 
-    /// Asks a port at which no server listens: it shows that the request was made, and that its error is clear.
+    /// Sends a request to a port without a server, to show that it is sent and that the error is clear.
     static func loadData() async throws -> String {
         guard let url = URL(string: "http://127.0.0.1:1/movies") else { throw URLError(.badURL) }
         let factory = DataLoaderFactory(tokens: try OriginTokens(try tokens(), for: [url]))

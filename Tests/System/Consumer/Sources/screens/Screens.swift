@@ -6,9 +6,9 @@ import DataLoading
 import Dispatch
 import Foundation
 
-// An app as Xcode begins one: everything is on the main actor that does not say otherwise, loaders and closures included.
+// An app as Xcode creates one: everything is on the main actor by default, including loaders and closures.
 
-/// A loader without a word about isolation.
+/// A loader without any isolation annotation.
 struct Login: TokenLoader {
     var user: String
 

@@ -12,7 +12,7 @@ import Testing
             let tokens = TokenService(
                 environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1), loader: server.loader)
             for name in ["Anna", "Ben"] {
-                // A sign-out may answer a caller with an error, which is right.
+                // A caller may get an error because of a sign-out, which is correct.
                 simulation.spawn(name) { _ = try await tokens.retrieveToken() }.allowingError()
             }
             simulation.spawn("sign out") { _ = await tokens.reset() }

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// In the place of a client such as AsyncHTTPClient, which would be most of the program.
+/// Takes the place of a client such as AsyncHTTPClient, which would be most of the program.
 struct Transport: TokenTransport {
     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         TransportResponse(status: 200, body: Data(#"{"access_token":"a","token_type":"Bearer","expires_in":3600}"#.utf8))
@@ -22,7 +22,7 @@ let tokens = TokenService(loader: loader)
 let token = try await tokens.retrieveToken()
 precondition(token.value == "a")
 
-// One that brings no transport says so before it sends anything.
+// Without a transport, there is an error before anything is sent.
 do {
     let client = try ClientCredentialsLoader(tokenURL: url, clientID: "reports", clientSecret: "secret")
     _ = try await client.loadToken(replacing: nil)
