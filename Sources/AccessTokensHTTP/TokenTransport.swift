@@ -34,7 +34,8 @@ public protocol TokenTransport: Sendable {
 extension TokenTransport {
     /// Sends a request unless its task is cancelled.
     ///
-    /// Turns every error but a cancellation and the end of a load's time into a ``TransportError`` without secrets.
+    /// Turns every error into a ``TransportError`` without secrets, except a cancellation and the error that a load's time is
+    /// over.
     ///
     /// - Parameter secrets: The secrets, which must appear in no text.
     package func answer(to request: TransportRequest, hiding secrets: [String]) async throws -> TransportResponse {

@@ -1,5 +1,3 @@
-public import TokenServiceConcurrency
-
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else

@@ -40,7 +40,7 @@ public struct TokenServiceError: Error, Sendable {
     public struct Remedy: Sendable, Hashable, Described {
         /// Waiting helps: the network failed, the server was busy, or its answer was unreadable.
         ///
-        /// After a first failure the next caller tries again at once; after that, pauses grow.
+        /// After the first failure the next caller's load starts at once; after that, the pauses grow.
         public static let retry = Remedy(text: "retry")
 
         /// A new sign-in helps: the grant itself is refused (`invalid_grant`), or the user signed out.
