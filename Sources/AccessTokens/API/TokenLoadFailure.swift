@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
