@@ -209,15 +209,6 @@ struct LoadWaits: Sendable {
         case service(ObjectIdentifier)
         case turn(any LoadTurn)
 
-        /// The service that is waited for at this moment: a turn passes from one to the next.
-        var service: ObjectIdentifier? {
-            switch self {
-            case .service(let service): service
-            case .turn(let turn): turn.holder.flatMap { $0.hasEnded ? nil : $0.service }
-            }
-        }
-
-        /// What is waited for, whoever has it.
         var id: ObjectIdentifier {
             switch self {
             case .service(let service): service
@@ -232,12 +223,21 @@ struct LoadWaits: Sendable {
     /// Whether this wait would close a cycle: at the end of a chain, the load would wait for itself.
     func closesCircle(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
         guard !membership.hasEnded else { return false }
-        var reached: Set<ObjectIdentifier> = [], frontier = [target]
+        var reached: Set<ObjectIdentifier> = [], frontier = [target], isFirst = true
         while let next = frontier.popLast() {
-            guard let service = next.service else { continue }
-            if service == membership.service { return true }
-            guard reached.insert(service).inserted else { continue }
-            for wait in waits[service] ?? [] where !wait.membership.hasEnded { frontier.append(wait.target) }
+            defer { isFirst = false }
+            guard reached.insert(next.id).inserted else { continue }
+            switch next {
+            case .service(let service):
+                if service == membership.service { return true }
+                for wait in waits[service] ?? [] where !wait.membership.hasEnded { frontier.append(wait.target) }
+            case .turn(let turn):
+                // Not for its service, which may have another load by now.
+                guard let holder = turn.holder, !holder.hasEnded else { continue }
+                // If it is the first one, the load's turn has come meanwhile.
+                if holder === membership { return !isFirst }
+                for wait in waits[holder.service] ?? [] where wait.membership === holder { frontier.append(wait.target) }
+            }
         }
         return false
     }
@@ -260,7 +260,7 @@ struct LoadWaits: Sendable {
 
     /// Whether a load of one of these services waits, or one waits for one of them.
     func contains(anyOf services: Set<ObjectIdentifier>) -> Bool {
-        waits.contains { services.contains($0) || $1.contains { $0.target.service.map(services.contains) ?? false } }
+        waits.contains { services.contains($0) || $1.contains { services.contains($0.target.id) } }
     }
 }
 

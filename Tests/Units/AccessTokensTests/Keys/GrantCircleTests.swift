@@ -1,8 +1,9 @@
-import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
 import Testing
 import TokenServiceConcurrency
+
+@testable import AccessTokens
 
 /// Services whose loaders ask for other keys' tokens; keys with the same first letter share a refresh token.
 private final class Circle: Sendable {
@@ -90,5 +91,31 @@ struct GrantCircleTests {
         circle.open()
         #expect(caller.isDone && circle.clock.now.offset == .zero)
         #expect(caller.firstCause != .loaderWaitsForItself, "\(caller)")
+    }
+
+    /// A turn that passes on each time that someone looks.
+    private final class Turn: LoadTurn {
+        private let loads: Lock<[LoadMembership]>
+        init(_ loads: LoadMembership...) { self.loads = Lock(loads) }
+        var holder: LoadMembership? { loads.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } }
+    }
+
+    @Test func `a load whose turn has come meanwhile, or is held by an earlier load of its service, closes no circle`() {
+        let service = TokenService { _ in AccessToken("a") }, other = TokenService { _ in AccessToken("b") }
+        let load = LoadMembership(of: service, work: 2), earlier = LoadMembership(of: service, work: 1)
+        var waits = LoadWaits()
+        for turn in [Turn(), Turn(load), Turn(earlier), Turn(earlier, load)] {
+            #expect(!waits.closesCircle(load, waitingFor: .turn(turn)))
+        }
+        let turn = Turn(earlier)
+        let begun = [
+            waits.begin(earlier, waitingFor: .service(ObjectIdentifier(other))),
+            waits.begin(load, waitingFor: .turn(turn)),
+            waits.begin(LoadMembership(of: other, work: 1), waitingFor: .service(ObjectIdentifier(service))),
+        ]
+        #expect(begun == [true, true, false])
+        earlier.end()
+        let begins = waits.begin(LoadMembership(of: other, work: 1), waitingFor: .service(ObjectIdentifier(service)))
+        #expect(begins)
     }
 }
