@@ -287,11 +287,15 @@ extension LoadMembership {
 
 extension TokenService {
     /// Notes that the current task, if it is part of a load, waits for this service; returns the load's membership.
+    ///
+    /// Not inlined: it made the caller's frame larger, and each of many callers allocate once more.
+    @inline(never)
     nonisolated func beginWaiting() throws -> LoadMembership? {
         guard let membership = LoadMembership.current else { return nil }
         try membership.beginWaiting(for: self)
         return membership
     }
 
+    @inline(never)
     nonisolated func endWaiting(_ membership: LoadMembership?) { membership?.endWaiting(for: self) }
 }
