@@ -101,6 +101,7 @@ struct GrantTurns: Sendable {
         let number: Int
         /// The key that loads.
         let member: Int
+        let load: LoadMembership?
         var urgency: Urgency
         /// Complete when its turn has come.
         let start: SingleResult<Void>
@@ -112,12 +113,15 @@ struct GrantTurns: Sendable {
     private var line: [Place] = []
     private var last = 0
 
+    /// The load that has its turn.
+    var holder: LoadMembership? { line.first?.load }
+
     /// Adds a load to the line.
     mutating func enter(
-        at now: Duration, by member: Int, as urgency: Urgency
+        at now: Duration, by member: Int, of load: LoadMembership?, as urgency: Urgency
     ) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
         last += 1
-        let place = Place(number: last, member: member, urgency: urgency, start: SingleResult())
+        let place = Place(number: last, member: member, load: load, urgency: urgency, start: SingleResult())
         line.append(place)
         // The alarm may not have fired yet.
         let isOver = line.first?.end.map { $0 <= now } ?? false

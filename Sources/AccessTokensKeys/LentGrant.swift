@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that has its own grant.
 /// The vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out
 /// resets the services of all keys at once, and returns when that is done as well.
-final class LentGrant: Sendable {
+final class LentGrant: LoadTurn {
     private struct State {
         var edition = Edition()
         /// The last fence, a sign-in or a sign-out; `nil`: there was none.
@@ -225,13 +225,18 @@ final class LentGrant: Sendable {
         LentGrantFailure(error) { self.state.withLock { $0.edition.fences } != edition.fences }
     }
 
-    /// Waits for a load's turn; a cancelled load leaves the line at once.
+    /// Which load has its turn, for those that wait for theirs.
+    var holder: LoadMembership? { state.withLock { $0.turns.holder } }
+
+    /// Waits for a load's turn; a cancelled load leaves the line at once, and so does one that its turn would wait for.
     private func takeTurn(by member: Int) async throws -> Int {
-        let now = clock.now(), urgency = Urgency.current
-        let (turn, start, next) = state.withLock { $0.turns.enter(at: now, by: member, as: urgency) }
+        let now = clock.now(), urgency = Urgency.current, load = LoadMembership.current
+        let (turn, start, next) = state.withLock { $0.turns.enter(at: now, by: member, of: load, as: urgency) }
         next?.complete(with: .success(()))
-        raiseLoads(before: turn, to: urgency)
         do {
+            if next !== start { try load?.beginWaiting(for: self) }
+            defer { if next !== start { load?.endWaiting(for: self) } }
+            raiseLoads(before: turn, to: urgency)
             try await withTaskCancellationHandler {
                 try await start.value(known: urgency) { self.raiseLoads(before: turn, to: $0) }
             } onCancel: {

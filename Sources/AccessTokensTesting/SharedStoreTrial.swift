@@ -33,13 +33,15 @@ package final class SharedStoreTrial: Sendable {
     }
 
     /// Restores the record's previous content, as far as the store allows; services treat an empty record as none.
-    @concurrent package func putBack(_ record: SharedRecord?) async {
-        var current = try? await stores[0].load()
-        for _ in 0..<10 {
-            let outcome = try? await stores[0].swap(record?.bytes ?? Data(), ifAt: current?.revision)
-            guard case .conflict(let other)? = outcome else { return }
-            current = other
-        }
+    ///
+    /// In a task of its own, since that of the check may be cancelled.
+    package func putBack(_ record: SharedRecord?) async {
+        await Task { [store = stores[0]] in
+            for _ in 0..<10 {
+                let current = try? await store.load()
+                if case .done? = try? await store.swap(record?.bytes ?? Data(), ifAt: current?.revision) { return }
+            }
+        }.value
     }
 
     /// Checks single operations.
@@ -61,24 +63,41 @@ package final class SharedStoreTrial: Sendable {
                     try require(outcome == .conflict(current), "A swap at a stale revision must report a conflict, but didn't.")
                 }
                 // The revision is outdated, so this returns at once or after a poll.
-                let found = try await store.changedRecord(from: stale, atMost: .seconds(5))
+                guard let wait = try await waitForChange(from: stale, in: store, atMost: .seconds(5)) else {
+                    throw SharedStoreViolation(text: "A wait for a change that had come before it didn't return.")
+                }
+                let found = try wait.get()
                 try require(found == nil || found == current, "A wait for a change returned a record that isn't the current one.")
-                await endWait(at: revision, in: store)
+                _ = try await waitForChange(from: revision, in: store, atMost: .milliseconds(10))
             }
         }
         try require(try await stores[0].load() == current, "A swap that reported a conflict changed the record.")
     }
 
-    /// Waits for a change that never happens; cancels the wait at its limit, as a service does.
-    private func endWait(at revision: SharedRecord.Revision, in store: any SharedTokenStore) async {
-        let limit = Duration.milliseconds(10)
-        let wait = Task { _ = try? await store.changedRecord(from: revision, atMost: limit) }
+    /// Waits for a change, and cancels the wait at its limit, as a service does.
+    ///
+    /// - Returns: The result of the wait; `nil` if it was cancelled.
+    private func waitForChange(
+        from revision: SharedRecord.Revision?, in store: any SharedTokenStore, atMost limit: Duration
+    ) async throws -> Result<SharedRecord?, any Error>? {
+        let end = SingleResult<Result<SharedRecord?, any Error>?>()
+        let wait = Task {
+            let result = await Result { try await store.changedRecord(from: revision, atMost: limit) }
+            end.complete(with: .success(Task.isCancelled ? nil : result))
+        }
         let timer = Task {
             try await Task.sleep(for: limit)
             wait.cancel()
+            // On a busy machine a task may begin late.
+            try await Task.sleep(for: .seconds(30))
+            end.complete(with: .failure(SharedStoreViolation(text: "A wait for a change goes on after it was cancelled.")))
         }
-        await wait.value
-        timer.cancel()
+        defer { timer.cancel() }
+        return try await withTaskCancellationHandler {
+            try await end.value()
+        } onCancel: {
+            wait.cancel()
+        }
     }
 
     /// Lets callers load and swap until each has done enough rounds, then checks the history.
@@ -176,6 +195,7 @@ package final class SharedStoreTrial: Sendable {
     /// Notes a record that a store returned, and returns its content.
     private func note(_ record: SharedRecord?) throws(SharedStoreViolation) -> String? {
         guard let record else { return nil }
+        try require(record.damage == nil, "A load reports a record that was just written as damaged.")
         let content = String(decoding: record.bytes, as: UTF8.self)
         let isKnown = seen.withLock { seen in
             let known = (seen.contents[record.revision] ?? content, seen.revisions[content] ?? record.revision)

@@ -52,14 +52,19 @@ extension SimulatedSharedStore.State {
     }
 
     mutating func plan(_ trouble: Trouble, of operation: SimulatedSharedStore.Operation, _ count: Int) {
-        troubles[operation, default: []] += Array(repeating: trouble, count: max(count, 0))
+        if count > 0 { troubles[operation, default: []].append((trouble, count)) }
     }
 
     /// Takes the trouble of the operation that takes effect now.
     mutating func nextTrouble(of operation: SimulatedSharedStore.Operation, hasRecord: Bool = true) -> Trouble? {
         guard isReachable else { return .failure }
-        guard let next = troubles[operation]?.firstIndex(where: { hasRecord || $0 != .conflict }) else { return nil }
-        return troubles[operation]?.remove(at: next)
+        var planned = troubles[operation] ?? []
+        guard let next = planned.firstIndex(where: { hasRecord || $0.trouble != .conflict }) else { return nil }
+        let trouble = planned[next].trouble
+        planned[next].remaining -= 1
+        if planned[next].remaining == 0 { planned.remove(at: next) }
+        troubles[operation] = planned
+        return trouble
     }
 
     /// - Returns: Whether the load fails.

@@ -42,8 +42,8 @@ public final class SimulatedSharedStore: SharedTokenStore {
         var log: [String] = []
         var isReachable = true
         var latency: Duration
-        /// The troubles of the next operations, in order.
-        var troubles: [Operation: [Trouble]] = [:]
+        /// The troubles of the next operations, in order, and how many operations each affects.
+        var troubles: [Operation: [(trouble: Trouble, remaining: Int)]] = [:]
     }
 
     /// The record, and the tasks that wait for it to change.

@@ -40,7 +40,7 @@ struct RequestRunner: Sendable {
         var found: (token: AccessToken, session: OriginTokens.Session)?
         if let session = call.session { found = (try await session.token(), session) }
         var isSecondAttempt = false, hasSteppedUp = false
-        // The nonce from a refusal, for sending the request once more with the same token.
+        // The nonce from a refusal, for sending the message once more with the same token.
         var nonce: String?
         var hasRepeated = false, earlier: [String] = []
         while true {
@@ -59,8 +59,8 @@ struct RequestRunner: Sendable {
                     )
                 }
                 message = next
-                // The redirect may have brought a newer one.
-                nonce = nil
+                // Another request, and the redirect may have brought a newer one.
+                (nonce, hasRepeated) = (nil, false)
                 if next.hasLeftOrigin { found = nil }
                 continue
             }

@@ -30,7 +30,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let storeFailed = Code(text: "storeFailed")
         /// There is no valid token, and a drained service loads none; see ``TokenService/drain(within:)``.
         public static let drained = Code(text: "drained")
-        /// A loader requested a token from its own service, so it would wait for itself.
+        /// A loader requested a token from its own service, or from a key that shares its grant, so it would wait for itself.
         public static let loaderWaitsForItself = Code(text: "loaderWaitsForItself")
 
         package let text: String
@@ -181,7 +181,8 @@ extension TokenServiceError: DescribedError {
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to continue."
         case .loaderWaitsForItself:
-            "A loader requested a token from its own service, so it would wait for itself. Send its request without a token."
+            "A loader requested a token from its own service, or from a key that shares its grant, so it would wait for itself. "
+                + "Send its request without a token."
         default: code.description
         }
     }

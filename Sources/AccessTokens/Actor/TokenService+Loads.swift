@@ -194,34 +194,65 @@ package final class LoadMembership: Sendable {
     }
 }
 
-/// Loads that wait for a service's token, as the edges of a graph between services; a load in a cycle would deadlock.
+/// A turn that one load has at a time while others wait for it, as loads of keys that share a grant do.
+package protocol LoadTurn: AnyObject, Sendable {
+    /// The load that has it; `nil` if none has.
+    var holder: LoadMembership? { get }
+}
+
+/// Loads that wait for a service's token or for a turn, as the edges of a graph between services; a load in a cycle would
+/// deadlock.
 ///
 /// An edge exists only while a load waits, and a waiting load keeps its service alive, so no identifier is reused meanwhile.
 struct LoadWaits: Sendable {
+    enum Target: Sendable {
+        case service(ObjectIdentifier)
+        case turn(any LoadTurn)
+
+        var id: ObjectIdentifier {
+            switch self {
+            case .service(let service): service
+            case .turn(let turn): ObjectIdentifier(turn)
+            }
+        }
+    }
+
     /// Keyed by the service whose loads wait, so that following a chain touches no other service.
-    private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: ObjectIdentifier)]] = [:]
+    private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: Target)]] = [:]
 
     /// Whether this wait would close a cycle: at the end of a chain, the load would wait for itself.
-    func closesCircle(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
+    func closesCircle(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
         guard !membership.hasEnded else { return false }
-        var reached: Set<ObjectIdentifier> = [], frontier = [target]
-        while let service = frontier.popLast() {
-            if service == membership.service { return true }
-            guard reached.insert(service).inserted else { continue }
-            for wait in waits[service] ?? [] where !wait.membership.hasEnded { frontier.append(wait.target) }
+        var reached: Set<ObjectIdentifier> = [], frontier = [target], isFirst = true
+        while let next = frontier.popLast() {
+            defer { isFirst = false }
+            guard reached.insert(next.id).inserted else { continue }
+            switch next {
+            case .service(let service):
+                if service == membership.service { return true }
+                for wait in waits[service] ?? [] where !wait.membership.hasEnded { frontier.append(wait.target) }
+            case .turn(let turn):
+                // Not for its service, which may have another load by now.
+                guard let holder = turn.holder, !holder.hasEnded else { continue }
+                // If it is the first one, the load's turn has come meanwhile.
+                if holder === membership { return !isFirst }
+                for wait in waits[holder.service] ?? [] where wait.membership === holder { frontier.append(wait.target) }
+            }
         }
         return false
     }
 
     /// Notes that a load waits; returns `false` if it would wait for itself.
-    mutating func begin(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) -> Bool {
+    mutating func begin(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
         guard !closesCircle(membership, waitingFor: target) else { return false }
         if !membership.hasEnded { waits[membership.service, default: []].append((membership, target)) }
         return true
     }
 
-    mutating func end(_ membership: LoadMembership, waitingFor target: ObjectIdentifier) {
-        guard let index = waits[membership.service]?.firstIndex(where: { $0.membership === membership && $0.target == target })
+    mutating func end(_ membership: LoadMembership, waitingFor target: Target) {
+        guard
+            let index = waits[membership.service]?.firstIndex(
+                where: { $0.membership === membership && $0.target.id == target.id })
         else { return }
         waits[membership.service]?.remove(at: index)
         if waits[membership.service]?.isEmpty == true { waits[membership.service] = nil }
@@ -229,24 +260,42 @@ struct LoadWaits: Sendable {
 
     /// Whether a load of one of these services waits, or one waits for one of them.
     func contains(anyOf services: Set<ObjectIdentifier>) -> Bool {
-        waits.contains { services.contains($0) || $1.contains { services.contains($0.target) } }
+        waits.contains { services.contains($0) || $1.contains { services.contains($0.target.id) } }
     }
+}
+
+extension LoadMembership {
+    /// Notes that the load waits; throws if it would wait for itself.
+    private func beginWaiting(for target: LoadWaits.Target) throws(TokenServiceError) {
+        guard Self.waits.withLock({ $0.begin(self, waitingFor: target) }) else {
+            throw TokenServiceError(.loaderWaitsForItself)
+        }
+    }
+
+    private func endWaiting(for target: LoadWaits.Target) {
+        Self.waits.withLock { $0.end(self, waitingFor: target) }
+    }
+
+    package func beginWaiting(for turn: any LoadTurn) throws(TokenServiceError) { try beginWaiting(for: .turn(turn)) }
+    package func endWaiting(for turn: any LoadTurn) { endWaiting(for: .turn(turn)) }
+
+    func beginWaiting(for service: TokenService) throws(TokenServiceError) {
+        try beginWaiting(for: .service(ObjectIdentifier(service)))
+    }
+    func endWaiting(for service: TokenService) { endWaiting(for: .service(ObjectIdentifier(service))) }
 }
 
 extension TokenService {
     /// Notes that the current task, if it is part of a load, waits for this service; returns the load's membership.
+    ///
+    /// Not inlined: it made the caller's frame larger, and each of many callers allocate once more.
+    @inline(never)
     nonisolated func beginWaiting() throws -> LoadMembership? {
         guard let membership = LoadMembership.current else { return nil }
-        let target = ObjectIdentifier(self)
-        guard LoadMembership.waits.withLock({ $0.begin(membership, waitingFor: target) }) else {
-            throw TokenServiceError(.loaderWaitsForItself)
-        }
+        try membership.beginWaiting(for: self)
         return membership
     }
 
-    nonisolated func endWaiting(_ membership: LoadMembership?) {
-        guard let membership else { return }
-        let target = ObjectIdentifier(self)
-        LoadMembership.waits.withLock { $0.end(membership, waitingFor: target) }
-    }
+    @inline(never)
+    nonisolated func endWaiting(_ membership: LoadMembership?) { membership?.endWaiting(for: self) }
 }

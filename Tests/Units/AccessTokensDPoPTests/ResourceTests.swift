@@ -100,6 +100,18 @@ struct ResourceTests {
         #expect(api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0))?["nonce"] } == [nil, "one", "two"])
     }
 
+    @Test func `a redirected request has a repetition for its nonce of its own`() async throws {
+        let script = [
+            1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: one\r\n"),
+            2: "HTTP/1.1 307 No\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
+            3: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: two\r\n"),
+            4: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ]
+        let api = try BoundAPI(script: script)
+        #expect(try await loader(api, .test()).perform(Request(url: api.url)).status == 200)
+        #expect(api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0))?["nonce"] } == [nil, "one", "one", "two"])
+    }
+
     @Test func `no error shows the nonce of an earlier refusal`() async throws {
         let script = [
             1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: second-nonce\r\n"),

@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 private actor MistakenStore: SharedTokenStore {
     enum Mistake: CaseIterable, Sendable {
         case none, swapsAnyway, comparesThenWrites, staleLoads, conflictsWithoutRecord, oneRevision, revisionOfLength, losesSwaps,
-            cutsRecords, writesOnConflict, createsAnyway
+            cutsRecords, writesOnConflict, createsAnyway, seesDamage, missesChanges
     }
 
     private let mistake: Mistake
@@ -38,7 +38,9 @@ private actor MistakenStore: SharedTokenStore {
     @concurrent func load() async throws -> SharedRecord? { try await current() }
 
     private func current() throws -> SharedRecord? {
-        try answer(mistake == .staleLoads && count % 5 == 4 ? previous : record)
+        var seen = mistake == .staleLoads && count % 5 == 4 ? previous : record
+        if mistake == .seesDamage { seen?.damage = Lost() }
+        return try answer(seen)
     }
 
     @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
@@ -66,10 +68,28 @@ private actor MistakenStore: SharedTokenStore {
     }
 
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
-        nil
+        // It only hears of the changes that come during the wait.
+        if mistake == .missesChanges { try await Task.sleep(for: .seconds(3_600)) }
+        return nil
     }
     nonisolated var holder: String? { nil }
     @concurrent func isRunning(_ holder: String) async -> Bool? { nil }
+}
+
+/// A store that notices that its task is cancelled, which its first swap does.
+private struct CancellingStore: SharedTokenStore {
+    let store: InMemorySharedTokenStore
+
+    @concurrent func load() async throws -> SharedRecord? {
+        try Task.checkCancellation()
+        return await store.load()
+    }
+
+    @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+        try Task.checkCancellation()
+        withUnsafeCurrentTask { $0?.cancel() }
+        return await store.swap(bytes, ifAt: revision)
+    }
 }
 
 @Suite(.inRealTime) struct `The check of shared stores` {
@@ -127,6 +147,23 @@ private actor MistakenStore: SharedTokenStore {
             try await checkSharedTokenStore([store, store], callers: 8, rounds: 200)
         }
         #expect(await store.bytes == Data())
+    }
+
+    @Test func `puts the record back even if the store fails a few times`() async throws {
+        let store = SimulatedSharedStore(), trial = try await SharedStoreTrial([store])
+        try await trial.runOneAtATime()
+        store.failNext(.load, 2)
+        store.failNext(.swap, 3)
+        await trial.putBack(nil)
+        #expect(store.contents?.bytes == Data())
+    }
+
+    @Test func `puts the record back when its task is cancelled`() async throws {
+        let store = InMemorySharedTokenStore()
+        _ = await store.swap(Data("before".utf8), ifAt: nil)
+        let check = Task { try await checkSharedTokenStore([CancellingStore(store: store)]) }
+        await #expect(throws: CancellationError.self) { try await check.value }
+        #expect(store.contents?.bytes == Data("before".utf8))
     }
 
     @Test(arguments: [0, -1]) func `without callers, or without rounds, reads the record once`(none: Int) async throws {

@@ -31,6 +31,18 @@ import Testing
         #expect(store.log == ["swap 1, answer lost", "swap meets 1"])
     }
 
+    @Test func `any number of operations can be planned to fail`() async throws {
+        let store = SimulatedSharedStore()
+        store.failNext(.load, -1)
+        #expect(try await store.load() == nil)
+        store.failNext(.load, .max)
+        store.loseNextAnswers(.max)
+        for _ in 1...3 {
+            await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.load() }
+            await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.one, ifAt: nil) }
+        }
+    }
+
     @Test func `a planned conflict waits for a record, and has its bytes with a new revision`() async throws {
         let store = SimulatedSharedStore()
         store.conflictNext()

@@ -152,7 +152,7 @@ struct SharedTurnTests {
     @Test func `46: with a clock that never wakes, the next load in line finds that the turn is over`() throws {
         var turns = GrantTurns()
         func enter(at now: Duration) -> (number: Int, start: SingleResult<Void>, next: SingleResult<Void>?) {
-            turns.enter(at: now, by: 0, as: .background)
+            turns.enter(at: now, by: 0, of: nil, as: .background)
         }
         let first = enter(at: .zero), second = enter(at: .zero)
         #expect(first.next === first.start && second.next == nil)
