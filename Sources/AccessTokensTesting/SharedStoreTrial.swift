@@ -19,6 +19,8 @@ package final class SharedStoreTrial: Sendable {
     }
 
     private let stores: [any SharedTokenStore]
+    /// How long a store may take to return from a wait for a change that has happened, or that was cancelled.
+    private let patience: Duration
     private let seen = Lock(Seen())
     /// Distinguishes the contents of this trial from those of earlier ones.
     private let name = String(UInt32.random(in: .min ... .max), radix: 36)
@@ -27,8 +29,8 @@ package final class SharedStoreTrial: Sendable {
     package var report: SharedStoreReport { seen.withLock { $0.report } }
 
     /// Begins a trial with stores of one record.
-    package init(_ stores: [any SharedTokenStore]) async throws {
-        self.stores = stores
+    package init(_ stores: [any SharedTokenStore], patience: Duration = .seconds(30)) async throws {
+        (self.stores, self.patience) = (stores, patience)
         guard !stores.isEmpty else { throw SharedStoreViolation(text: "The list of stores is empty: pass at least one.") }
     }
 
@@ -63,8 +65,8 @@ package final class SharedStoreTrial: Sendable {
                     try require(outcome == .conflict(current), "A swap at a stale revision must report a conflict, but didn't.")
                 }
                 // The revision is outdated, so this returns at once or after a poll.
-                guard let wait = try await waitForChange(from: stale, in: store, atMost: .seconds(5)) else {
-                    throw SharedStoreViolation(text: "A wait for a change that had come before it didn't return.")
+                guard let wait = try await waitForChange(from: stale, in: store, atMost: patience) else {
+                    throw SharedStoreViolation(text: "A wait for a change that had already happened didn't return.")
                 }
                 let found = try wait.get()
                 try require(found == nil || found == current, "A wait for a change returned a record that isn't the current one.")
@@ -88,8 +90,7 @@ package final class SharedStoreTrial: Sendable {
         let timer = Task {
             try await Task.sleep(for: limit)
             wait.cancel()
-            // On a busy machine a task may begin late.
-            try await Task.sleep(for: .seconds(30))
+            try await Task.sleep(for: patience)
             end.complete(with: .failure(SharedStoreViolation(text: "A wait for a change goes on after it was cancelled.")))
         }
         defer { timer.cancel() }

@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 private actor MistakenStore: SharedTokenStore {
     enum Mistake: CaseIterable, Sendable {
         case none, swapsAnyway, comparesThenWrites, staleLoads, conflictsWithoutRecord, oneRevision, revisionOfLength, losesSwaps,
-            cutsRecords, writesOnConflict, createsAnyway, seesDamage, missesChanges
+            cutsRecords, writesOnConflict, createsAnyway, seesDamage, missesChanges, ignoresCancellation
     }
 
     private let mistake: Mistake
@@ -68,8 +68,9 @@ private actor MistakenStore: SharedTokenStore {
     }
 
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
-        // It only hears of the changes that come during the wait.
+        // It notices only changes that happen during the wait.
         if mistake == .missesChanges { try await Task.sleep(for: .seconds(3_600)) }
+        if mistake == .ignoresCancellation { await Task { try? await Task.sleep(for: .seconds(3_600)) }.value }
         return nil
     }
     nonisolated var holder: String? { nil }
@@ -87,7 +88,7 @@ private struct CancellingStore: SharedTokenStore {
 
     @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
         try Task.checkCancellation()
-        withUnsafeCurrentTask { $0?.cancel() }
+        unsafe withUnsafeCurrentTask { task in unsafe task?.cancel() }
         return await store.swap(bytes, ifAt: revision)
     }
 }
@@ -102,8 +103,10 @@ private struct CancellingStore: SharedTokenStore {
             return
         }
         let violation = await #expect(throws: SharedStoreViolation.self) {
+            let trial = try await SharedStoreTrial([store, store], patience: .milliseconds(10))
+            try await trial.runOneAtATime()
             // Many rounds, for the fault that needs two callers at the same moment.
-            _ = try await checkSharedTokenStore([store, store], callers: 8, rounds: 200)
+            _ = try await trial.run(callers: 8) { $0 < 200 }
         }
         #expect((violation?.description.count ?? 0) > 20)
     }
