@@ -29,7 +29,7 @@ public struct AuthorizationServer: Sendable {
 
     /// Fetches a server's metadata.
     ///
-    /// Tries the location of RFC 8414, and if there is none, the two of OpenID Connect, with one request each. Follows no
+    /// Tries the location of RFC 8414, and if no metadata is there, the two of OpenID Connect, with one request each. Follows no
     /// redirect.
     ///
     /// - Parameters:
@@ -71,8 +71,8 @@ public struct AuthorizationServer: Sendable {
 
     /// Returns the URL of an endpoint, such as `revocation_endpoint` for `OAuthClient.revoke(_:at:)`.
     ///
-    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server names no endpoint, or not a private one: `https`, or
-    ///   `http` to a loopback address.
+    /// - Throws: `OAuthError` with the code `invalidMetadata` if the server doesn't name the endpoint, or if its URL is neither
+    ///   `https` nor `http` to a loopback address.
     public func endpoint(_ name: String) throws(OAuthError) -> URL {
         guard let text = members[name] else { throw missing(name) }
         guard let url = URL(string: text), Origin(url)?.isPrivate == true, url.fragment == nil else {

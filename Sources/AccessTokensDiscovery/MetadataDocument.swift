@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A document in which a server describes itself: and how to fetch and read it.
+/// A document in which a server describes itself, and how to fetch and read it.
 ///
 /// Source: RFC 8414; RFC 9728; OpenID Connect Discovery §4.
 enum MetadataDocument {

@@ -21,7 +21,8 @@ extension EtcdAnswer {
 
     /// Words in etcd's texts that, like code 16, mean that a newer token is needed.
     ///
-    /// The request had none because authentication has just been enabled, or users and roles have changed since.
+    /// The token has expired; the request had none, since authentication was enabled only afterwards; or users or roles have
+    /// changed since the token was issued.
     private static let staleTokenWords = ["invalid auth token", "user name is empty", "revision of auth store is old"]
 
     /// Returns why the response is not a result.

@@ -15,7 +15,7 @@ import Foundation
 struct EtcdCall<Value: Sendable>: Sendable {
     let path: String
     let body: Data
-    /// Whether the record may have been replaced even if the answer is lost.
+    /// Whether the record may have been replaced when the answer is lost.
     let mayWrite: Bool
     let read: @Sendable (Data) throws(EtcdError) -> Value
 }

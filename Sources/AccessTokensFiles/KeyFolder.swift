@@ -202,7 +202,7 @@ package struct KeyFolder: Sendable {
 }
 
 extension BlockingCalls {
-    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on its own thread.
+    /// Calls `body` with the names of `KeyFolder.names(in:having:_:)`, on a thread that only this call uses.
     package static func names(
         in directory: String, having file: String, _ body: @escaping @Sendable (String) -> Void
     ) async throws {

@@ -227,7 +227,8 @@ extension TokenFile {
 
     /// Removes the temporary files of killed processes, as far as possible.
     ///
-    /// A failure is ignored, so that a successful save or removal isn't reported as failed; the next operation tries again.
+    /// A failure is ignored, so that it neither prevents a save nor reports a removed token as kept; the next operation tries
+    /// again.
     package func removeLeftovers(in directory: borrowing OpenFile) {
         for entry in (try? directory.names()) ?? [] where isTemporary(entry) {
             guard let file = try? OpenFile(entry, in: directory), (try? file.lock()) ?? false else { continue }

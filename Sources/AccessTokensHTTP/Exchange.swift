@@ -8,7 +8,8 @@ import FoundationNetworking
 
 /// One request and its answer, sent once in a ``NetworkSession``.
 ///
-/// It ends with the first of these: the session's end, a time limit, the cancellation of the caller's task, or too long a body.
+/// The first of these ends it: the session's answer or error, a time limit, the cancellation of the caller's task, or too long a
+/// body.
 package final class Exchange: Sendable {
     private struct Received {
         var body = Data()

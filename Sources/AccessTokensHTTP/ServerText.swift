@@ -42,8 +42,7 @@ package enum ServerText {
         return spellings.map { Unescaped($0).bytes }
     }
 
-    /// Returns the Base64 characters that depend only on the secret, when it is inside a longer text; none if it is
-    /// short.
+    /// Returns the Base64 characters that depend only on the secret, when it is inside a longer text; none if it is short.
     ///
     /// - Parameter offset: How many bytes of a group of three precede it.
     private static func base64Core(_ secret: String, at offset: Int) -> [UInt8] {
@@ -71,7 +70,7 @@ package enum ServerText {
     /// Source: Knuth, Morris, Pratt, "Fast pattern matching in strings" (1977).
     private static func ranges(of secret: [UInt8], in bytes: [UInt8]) -> [Range<Int>] {
         guard !secret.isEmpty, secret.count <= bytes.count else { return [] }
-        // For each prefix of the secret: the length of its longest suffix that is also a prefix.
+        // For each prefix of the secret: the length of its longest proper suffix that is also a prefix.
         var overlaps = [0]
         for index in secret.indices.dropFirst() {
             overlaps.append(extended(overlaps[index - 1], by: secret[index], of: secret, overlaps))

@@ -8,10 +8,10 @@ package import Foundation
 
 /// A transport over `URLSession` without cookies, cache, stored credentials or redirects.
 ///
-/// A value without state: any number of sends run independently. Each has its own session, so that nothing outlives an exchange;
-/// tokens are loaded too rarely to make keeping connections worthwhile. A connection that is never reused also prevents libcurl
-/// from sending a request again. The cost on Linux: Foundation keeps a processor busy while it waits on a new connection, for 2.7
-/// s when a token takes 3 s.
+/// A value without state: any number of sends run independently. Each has its own session, which ends with it, so that nothing
+/// outlives an exchange; tokens are loaded too rarely to make keeping connections worthwhile. A connection that is never reused
+/// also prevents libcurl from sending a request again. The cost on Linux: Foundation keeps a processor busy while it waits on a
+/// new connection, for 2.7 s when a token takes 3 s.
 ///
 /// A request without TLS, to this machine itself, is refused if the environment of a Linux process names a proxy for it
 /// (`http_proxy`, `all_proxy`) and `no_proxy` does not name the host: the proxy would read the secrets.
@@ -31,7 +31,7 @@ package import Foundation
 ///
 /// Time limits and cancellations still apply.
 ///
-/// A program that must survive such answers needs a ``TokenTransport`` over an HTTP client of its own.
+/// A program that must cope with such servers needs a ``TokenTransport`` over an HTTP client of its own.
 public struct URLSessionTransport: TokenTransport {
     /// Creates a transport.
     public init() {}

@@ -119,7 +119,7 @@ public struct DeviceSignIn: Sendable {
         }
     }
 
-    /// Whether the error is temporary, at the server or on the way to it.
+    /// Whether the error is temporary: of the server, of the way to it, or of the client's credentials.
     private static func isPassing(_ error: OAuthError) -> Bool {
         switch error.code {
         case .timedOut, .connectionFailed, .credentialsUnavailable: true

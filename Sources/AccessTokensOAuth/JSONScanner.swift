@@ -2,7 +2,7 @@ import AccessTokensHTTP
 
 /// Reads a JSON object's members from left to right, once, without recursion deeper than ``deepest``.
 ///
-/// It continues after a syntax error, which it reports, so that a later refresh token isn't lost. Like Foundation's decoder it
+/// It reports a syntax error, but continues after it, so that a later refresh token isn't lost. Like Foundation's decoder it
 /// allows a comma after the last value; unlike it, it accepts `NaN` and `Infinity`, which some servers write as numbers.
 ///
 /// Source: RFC 8259.

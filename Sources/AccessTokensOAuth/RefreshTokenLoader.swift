@@ -16,8 +16,8 @@ public import Foundation
 /// ```
 ///
 /// A value without state: the refresh token is that of the token to replace, and the next one is part of the returned token. A
-/// new refresh token replaces the old one, which is kept if the answer has none. A new one is kept even if the answer is an error
-/// or has no usable access token: a `TokenService` takes it out of the `SalvagedGrant`, passes the reason to callers, and asks
+/// new refresh token replaces the old one, which is kept if the answer has none. A new one is kept even if it comes with an error
+/// or without a usable access token: a `TokenService` takes it out of the `SalvagedGrant`, passes the reason to callers, and asks
 /// again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is `signIn`, only after
 /// `retryNow()`. Neither the loader nor its errors show a secret.
 ///
@@ -95,7 +95,7 @@ public struct RefreshTokenLoader: TokenLoader {
     /// Always `false`: a refresh token that two loads present at once may look stolen, and the server may revoke the session.
     public var isRepeatable: Bool { false }
 
-    /// Returns the scopes to ask for; if they may shrink, without those that the last token lacks.
+    /// Returns the scopes to ask for; if they may shrink, without those that the last token is known to lack.
     private func scope(within previous: AccessToken) throws(OAuthError) -> String? {
         guard let wanted = scope?.split(separator: " "), !wanted.isEmpty else { return nil }
         let granted = scopeMayShrink ? previous.scope.map { Set($0.split(separator: " ")) } : nil

@@ -143,7 +143,7 @@ public struct SignInRequest: Sendable {
         return .authorizationCode(code, verifier: verifier.value, redirectURI: redirectURI)
     }
 
-    /// The parameters of a server's answer, including an error.
+    /// The secret parameters of a callback, even one with an error.
     private static let secretNames: Set<String> = ["code", "access_token", "id_token", "refresh_token"]
 
     /// Returns the parameters of a callback's query, which is form-encoded (RFC 6749 §4.1.2).

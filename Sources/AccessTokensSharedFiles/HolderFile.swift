@@ -77,7 +77,7 @@ final class HolderFile: Sendable {
             if try other.isLockedElsewhere() { return false }
             // Between opening and locking, another file may have got the name.
             if try other.isStillThere(as: entry, in: directory) { try? file.unlink(entry, in: directory) }
-            // Keep the lock until the name is gone: a holder that has just created the file must not take it for its own.
+            // Keep the lock until the name is gone: else a holder that has just created the file could lock and use it.
             _ = consume other
             return true
         } catch {

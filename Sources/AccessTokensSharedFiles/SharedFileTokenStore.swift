@@ -17,7 +17,7 @@ import TokenServiceConcurrency
 ///
 /// **A damaged record**, truncated, altered or empty, is an error with the file's path, and is left as it is. A sign-in or a
 /// sign-out replaces it, and keeps its bytes as `.NAME.damaged` beside `NAME`. They may hold a refresh token, so remove that file
-/// when you have inspected it. The store never replaces another program's file.
+/// when you have inspected it. The store never replaces another user's file, or one that doesn't begin like a record.
 ///
 /// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If the
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the
@@ -25,8 +25,9 @@ import TokenServiceConcurrency
 ///
 /// **Dead processes.** Each store has its own file, which stays locked as long as its process lives. So other processes can tell
 /// when a process that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec`
-/// keeps the lock alive. They can also tell how long ago the process marked the record, by a clock that all processes of a
-/// machine share and that stops while the machine sleeps. So a program that starts later waits only for the rest of the time.
+/// keeps the lock alive. Other processes can also tell how long ago the process marked the record, by a clock that all processes
+/// of a machine share and that stops while the machine sleeps. So a program that starts later waits only for the rest of the
+/// time.
 ///
 /// **Who can read it.** All files have the mode `0600`. The contents are not encrypted unless `TokenSharing(seal:)` does so.
 ///
@@ -68,7 +69,7 @@ public final class SharedFileTokenStore: SharedTokenStore {
     public var holder: String? {
         get async {
             // Runs on the queue, one call after another, so that there is only one file. The queue doesn't retain the store,
-            // whose `deinit` releases the file.
+            // so releasing the store removes the file.
             try? await calls.perform { [weak self, file] in
                 if let own = self?.ownHolder.withLock({ $0 }), try own.isStillThere() { return own.name }
                 let own = try HolderFile(beside: file.file)

@@ -27,7 +27,7 @@ extension ScriptedLoader {
         private let state = Lock(State())
         private weak let loader: ScriptedLoader?
 
-        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which has none.
+        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which isn't given it.
         public let previous: AccessToken?
 
         init(replacing previous: AccessToken?, of loader: ScriptedLoader) {
@@ -38,7 +38,7 @@ extension ScriptedLoader {
         /// Answers with a token.
         ///
         /// An async load ends with its first answer and ignores the others. A handler is called with each answer, on the calling
-        /// thread: a badly behaved callback loader answers twice.
+        /// thread, so a test can answer twice, like a badly behaved callback loader.
         public func succeed(with token: AccessToken) { answer(.success(token)) }
 
         /// Answers with an error, for example a ``ScriptedFailure``; otherwise like ``succeed(with:)``.

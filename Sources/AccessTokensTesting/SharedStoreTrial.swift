@@ -25,7 +25,7 @@ package final class SharedStoreTrial: Sendable {
     /// Distinguishes the contents of this trial from those of earlier ones.
     private let name = String(UInt32.random(in: .min ... .max), radix: 36)
 
-    /// The operations performed so far.
+    /// How many operations of each kind there were so far.
     package var report: SharedStoreReport { seen.withLock { $0.report } }
 
     /// Begins a trial with stores of one record.

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A shared store in memory that a test can make slow, unreachable or lose answers.
+/// A shared store in memory: a test can make it slow, make it unreachable, or make it lose answers.
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()

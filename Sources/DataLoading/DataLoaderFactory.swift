@@ -47,7 +47,7 @@ public struct DataLoaderFactory: Sendable {
 
     /// Creates a loader for one owner.
     ///
-    /// - Parameter queue: The queue for completion handlers, called one at a time if it is serial; by default its own queue.
+    /// - Parameter queue: The queue for completion handlers, called one at a time if it is serial, as the default is.
     public func makeLoader(queue: DispatchQueue = DispatchQueue(label: "DataLoader")) -> DataLoader {
         DataLoader(runner, queue: queue)
     }

@@ -17,7 +17,7 @@ public struct Request: Sendable {
     /// The HTTP method, case-sensitive: `GET` and `HEAD` read and have no body; `POST`, `PUT`, `PATCH`, `DELETE` and any other
     /// may change something.
     ///
-    /// A standard method in lower case is an error: some systems would send it in upper case.
+    /// A standard method that isn't in upper case is an error: some systems would send it in upper case.
     ///
     /// Source: RFC 9110 §9.
     public var method: String

@@ -14,7 +14,7 @@ extension Response {
     /// Whether the response means that its request's token is no longer valid.
     ///
     /// It does if the error is `invalid_token` or if there is none: some servers answer expired tokens with an empty 401, or with
-    /// a bare challenge. Any other error, or challenges only for other schemes, don't concern the token's validity.
+    /// a bare challenge. Any other error doesn't concern the token's validity, nor do challenges only for other schemes.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     func refuses(_ token: AccessToken) -> Bool {

@@ -84,7 +84,7 @@ public final class StatefulRequest: Sendable {
     /// Ends the request: closes its connection and completes its state with `CancellationError`.
     ///
     /// After this the handler isn't called, unless another thread is already calling it; to rule that out, call this on the
-    /// loader's serial queue. A completed request keeps its response; its handler is released if it hasn't been called.
+    /// loader's queue, if that is serial. A completed request keeps its response; its handler is released if it hasn't been called.
     public func cancel() {
         let (observers, task, handler) = inside.withLock { inside in
             defer { inside.handler = nil }

@@ -13,9 +13,9 @@ import TokenServiceConcurrency
 ///
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is called for a token with that scope *and
 /// all* of the current token's; the token is installed in the service, and the request sent once more. It isn't called for scopes
-/// that the token is known to have, since each such answer would bother the user. One step-up runs at a time. Waiting requests
-/// use its token if that is enough, so two requests never remove each other's scopes. A token that lacks a scope of the current
-/// one is never installed, nor is any token after a sign-out; its refresh token, if it has one, is passed to the service's
+/// that the token is known to have; otherwise each such answer would bother the user. One step-up runs at a time. Waiting
+/// requests use its token if that is enough, so two requests never remove each other's scopes. A token that lacks a scope of the
+/// current one is never installed, nor is any token after a sign-out; its refresh token, if it has one, is passed to the service's
 /// `onDiscard`.
 ///
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
@@ -64,7 +64,7 @@ public final class StepUp: Sendable {
 
     /// Returns a token with the scope that a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
-    /// - Returns: `nil` if there is none: the token is known to have that scope, or the step-up's token lacks it.
+    /// - Returns: `nil` if there is none: the token is known to have that scope, or the step-up's token lacks a requested one.
     func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
         try await line.turn {
             // Another request's step-up may already have got the scope.

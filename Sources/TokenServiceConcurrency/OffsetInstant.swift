@@ -5,7 +5,7 @@ package protocol OffsetInstant: InstantProtocol, Sendable where Duration == Swif
 }
 
 extension OffsetInstant {
-    /// The instant after a duration.
+    /// The instant that is later by a duration.
     public func advanced(by duration: Duration) -> Self { Self(offset: offset + duration) }
 
     /// The duration from this instant to another.
