@@ -7,9 +7,9 @@
 /// ```
 ///
 /// A task belongs to the process in which it is spawned, and so do the tasks that it creates: children of groups, `async let`,
-/// and other tasks that the simulation drives. So do its tasks' sleeps, and the blocks that they enqueue. All processes of a
-/// simulation share its memory. Give each process its own actors, queues and locks: a frozen process keeps the locks that it
-/// holds, and a killed one keeps them for good.
+/// and other tasks that the simulation drives. The sleeps of these tasks, and the blocks that they enqueue, belong to it, too. All
+/// processes of a simulation share its memory. Give each process its own actors, queues and locks: a frozen process keeps the
+/// locks that it holds, and a killed one keeps them for good.
 ///
 /// Every member may be used from any task of the execution, also from the process's own. After its end they have no effect.
 public struct SimulatedProcess: Sendable {

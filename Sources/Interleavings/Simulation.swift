@@ -89,7 +89,7 @@ public final class Simulation: Sendable {
 }
 
 extension Simulation {
-    /// Waits until nothing else is left to run: nothing can run, and no timer is pending.
+    /// Waits until nothing else is left to do: nothing can run, and no timer is pending.
     ///
     /// Time moves on meanwhile. Tasks that only this scenario can wake do not count.
     ///

@@ -19,7 +19,7 @@ public struct VirtualClock: Clock, Sendable {
         engine.expectHome("simulation.clock")
         return Instant(offset: engine.state.withLock { $0.now })
     }
-    /// One nanosecond, though the clock has no limit of precision.
+    /// One nanosecond, though the clock keeps every `Duration` exactly.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
     /// Suspends until the deadline; if it has passed, until the schedule picks the task again.

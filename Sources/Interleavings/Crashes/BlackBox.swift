@@ -142,7 +142,7 @@ import Musl
     }
 }
 
-/// Reading a box from a file or in a signal handler, and so without allocations and locks.
+/// Reading a box: from a file, or in a signal handler, where nothing may allocate or take a lock.
 extension BlackBox {
     /// Writes the text of a box to a file descriptor.
     static func write(_ memory: UnsafeMutableRawPointer, to descriptor: Int32) {

@@ -39,7 +39,7 @@ extension Engine: DrivenEngine {
         enqueue(Job(job, on: executor), lane: lane, in: session)
     }
 
-    /// The number of sleeps at the end of an execution after which tasks that keep sleeping are left asleep.
+    /// After this many sleeps in total while the execution winds down, tasks that sleep again are left asleep.
     ///
     /// They can't be cancelled: a loop that ignores cancellation would never suspend again.
     private static let sleepsAtEnd = 100

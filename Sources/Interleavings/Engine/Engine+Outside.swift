@@ -106,7 +106,7 @@ struct TaskIdentity: Sendable, Equatable {
     }
 }
 
-/// The name in a report of an outside caller of a simulation.
+/// The outside caller of a simulation, as a report names it.
 private enum Caller {
     static var current: String {
         guard TaskIdentity.current != nil else { return "a DispatchQueue's block or a thread" }

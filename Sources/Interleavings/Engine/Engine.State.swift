@@ -143,7 +143,7 @@ extension Engine {
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []
         var now = Duration.zero
-        /// How many runtime sleeps began after the execution.
+        /// How many runtime sleeps began after the outcome was known.
         var sleepsAtEnd = 0
         /// The doors of the execution; `nil`: it has none.
         var session: (any DoorSession)?

@@ -5,7 +5,7 @@ struct Execution: Sendable {
     let engine: Engine
     private let simulation: Simulation
 
-    /// The least number of steps that winding down may take.
+    /// Winding down may take this many steps even if the step limit is smaller.
     private static let endSteps = 1_000
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Engine.Surroundings, records: Bool) {

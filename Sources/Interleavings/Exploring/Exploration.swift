@@ -84,7 +84,7 @@ struct Exploration: Sendable {
         present = (summary.schedules + 1, strategy, seed)
     }
 
-    /// Returns what the watchdog reports for an execution; inside another scenario's step, that scenario's execution.
+    /// Returns what the watchdog reports for an execution; inside another scenario's step, it reports that scenario's schedule.
     private func moment(_ engine: Engine) -> Watchdog.Moment? {
         if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
         let (settings, present, planned) = (settings, present, planned)

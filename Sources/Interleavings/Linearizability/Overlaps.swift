@@ -54,7 +54,7 @@ struct Overlaps: Sendable {
         starts[position + 1] - starts[position] + unfinishedCounts[position]
     }
 
-    /// Returns one of the calls that are open at a return; those that return come first, in that order.
+    /// Returns one of the calls that are open at a return; those that return come first, in the order of their returns.
     func candidate(_ index: Int, at position: Int) -> Int {
         let finished = starts[position + 1] - starts[position]
         return index < finished ? open[starts[position] + index] : unfinished[index - finished]

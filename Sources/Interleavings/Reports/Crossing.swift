@@ -28,7 +28,7 @@ struct Crossing: Sendable {
     /// Whether the other function is the scenario's own: it called something that didn't suspend.
     let isCall: Bool
 
-    /// Whether the same tasks cross in the same way, even if in another function.
+    /// Whether the other task crosses the same task in the same way, even if another function is suspended.
     func isAlso(_ other: Crossing) -> Bool {
         (kind.suspended, kind.task, kind.function, kind.from)
             == (other.kind.suspended, other.kind.task, other.kind.function, other.kind.from)

@@ -1,5 +1,5 @@
 extension Diagram {
-    /// The diagram as text: up to eight tasks fit in 80 columns; more make it wider.
+    /// The diagram as text: up to eight tasks fit a terminal of 80 columns; more make it wider.
     var text: String { Text(self).lines.joined(separator: "\n") }
 
     /// Lays out a diagram in lines of text.

@@ -55,7 +55,8 @@ extension Engine.State {
 }
 
 extension Engine {
-    /// Cancels the remaining tasks at the end, on controlled threads if there are any, since a handler may stop at a point.
+    /// Cancels the remaining tasks at the end, on controlled threads if there are any: cancelling may have to wait for a handler
+    /// that has stopped at a point, and this thread must not.
     func cancel(_ cancellations: [@Sendable () -> Void]) {
         guard threads != nil else {
             for cancel in cancellations { cancel() }

@@ -22,7 +22,7 @@ extension Trial.Run {
         return loads == 1 ? nil : Trial.Violation("\(loads) loads, where one is enough")
     }
 
-    /// A caller with no answer, with several, or with an answer ahead of a caller whose call had returned earlier.
+    /// A caller with no answer, with several, or answered before a caller whose call had returned when this one asked.
     var wrongAnswer: Trial.Violation? {
         let record = record
         for caller in record.callers {

@@ -55,7 +55,7 @@ extension Trial {
             for number in 0..<latecomers { ask(latecomers == 1 ? "later caller" : "later caller \(number + 1)") }
         }
 
-        /// Asks on its own task, unless the service has been released.
+        /// Asks in a new task, unless the service has been released by then.
         func ask(_ name: String) {
             surroundings.spawn(name) { [self] in
                 guard let (service, caller) = state.withLock({ $0.begin(name) }) else { return }

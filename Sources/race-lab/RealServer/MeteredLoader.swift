@@ -9,7 +9,8 @@ final class MeteredLoader: TokenLoader, AccessTokenLoader {
         private(set) var mostAtOnce = 0
         /// The number of rounds of requests that have brought a token.
         ///
-        /// A round ends when no request is under way. There is one for the first token and one for each expiry.
+        /// A round ends when no request is under way any more and at least one brought a token. There is one for the first token
+        /// and one for each expiry.
         private(set) var rounds = 0
         private var underWay = 0
         private var hasToken = false

@@ -6,7 +6,7 @@ struct Tally: Sendable {
     var failures = 0
     /// The longest wait for an answer, not counting each caller's first; `nil`: there was none.
     private(set) var longestWait: Duration?
-    /// The number of these answers by their wait in nanoseconds, rounded to the upper six bits: within 3 %.
+    /// The number of these answers by their wait in nanoseconds, rounded down to the upper six bits: within 3 %.
     private var waits: [Int64: Int] = [:]
 
     mutating func answered(after wait: Duration, isFirst: Bool) {

@@ -26,7 +26,7 @@ private final class Engine: EngineClient {
         return replace(bytes, ifAt: known).map { (201, secret($0, bytes)) } ?? (409, Data("{}".utf8))
     }
 
-    /// Replaces the record if its revision is `known`; `nil`: if there is no record.
+    /// Replaces the record if its revision is `known`, or if `known` is `nil` and there is no record.
     private func replace(_ bytes: Data, ifAt known: String?) -> String? {
         state.withLock { state in
             guard state.record?.revision == known else { return nil }

@@ -40,7 +40,7 @@ private struct RecordVault {
         let store = SharedFileTokenStore(path: path)
         let tokens = TokenService(sharedStore: store, loader: server.loader)
         await tokens.replace(with: server.signIn())
-        // A busy machine may take longer than a sign-in waits for its store; the loop has no limit.
+        // A busy machine may take longer than a sign-in waits for its store; the other service's clock stands still.
         while try await store.load() == nil { await tokens.replace(with: server.signIn()) }
         let other = TokenService(
             sharedStore: SharedFileTokenStore(path: path), environment: .init(clock: ManualClock()), loader: server.loader)

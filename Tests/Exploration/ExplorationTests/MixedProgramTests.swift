@@ -5,7 +5,7 @@ import Testing
 
 /// Programs of callers over the service and the shim that are drawn at random, under random schedules.
 ///
-/// `INTERLEAVINGS_SCHEDULES` sets how many schedules run in each time model, and `INTERLEAVINGS_SEED` the first seed.
+/// `INTERLEAVINGS_SCHEDULES` sets how many schedules run in each time model, and `INTERLEAVINGS_SEED` their seed.
 @Suite(.exploring()) struct `Mixed programs under mixed schedules` {
     @Test(arguments: [TimeModel.whenIdle, .anytime]) func `mixed programs break no guarantee`(time: TimeModel) async throws {
         let summary = try await exploreOperations(

@@ -7,7 +7,7 @@ import Interleavings
 struct OneTokenAtATime: SequentialSpecification {
     struct State: Hashable, Sendable {
         var cached: Int?
-        /// Loads up to this one no longer provide a token: a later token is known, or there was a fence.
+        /// Loads up to this one provide no further token: this one's has been handed out, or there was a fence.
         var lastLoad = 0
         var rejected: Set<Int> = []
         /// Whether the last operation was a sign-out, which waiting callers are told.

@@ -49,7 +49,7 @@ struct Cluster: Sendable {
         return try #require(try JSONSerialization.jsonObject(with: answer.body) as? [String: Any])
     }
 
-    /// Returns the leader, as the nodes report it, without asking the silent node.
+    /// Returns the node that reports itself as the leader, without asking the silent one.
     func leader(except silent: Int? = nil) async throws -> Int {
         for node in endpoints.indices where node != silent {
             let status = try await ask("v3/maintenance/status", "{}", at: node)

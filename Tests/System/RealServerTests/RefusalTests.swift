@@ -48,7 +48,7 @@ extension RealServerTests {
         #expect(crowd.service.cachedToken == revoked, "the service cannot know")
 
         let answers = try await crowd.ask { [crowd] caller in
-            // Half of them with the older method.
+            // Half of them through the callback shim.
             if caller.isMultiple(of: 2) {
                 await crowd.service.invalidate(revoked)
             } else {

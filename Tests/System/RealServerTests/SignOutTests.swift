@@ -40,7 +40,7 @@ extension RealServerTests {
     }
 
     /// Signs out while two thousand callers wait for a load that the transport holds, and then releases the load; returns the
-    /// tokens that the reset gave up.
+    /// token that the reset gave up.
     private func signOutMidRefresh(over transport: GatedTransport) async throws -> AccessToken {
         let store = InMemoryTokenStore()
         let signedIn = try await server.signIn()

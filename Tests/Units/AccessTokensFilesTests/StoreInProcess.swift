@@ -22,7 +22,7 @@ final class StoreInProcess: SharedTokenStore {
     /// Accessed only on the queue.
     private nonisolated(unsafe) var worker: ChildProcess?
 
-    /// - Parameter operationsPerKill: How many operations a process performs before it is killed.
+    /// - Parameter operationsPerKill: How many operations a process begins; it is killed during the last one.
     init(path: String, operationsPerKill: ClosedRange<Int>, seed: UInt64) {
         self.path = path
         self.operationsPerKill = operationsPerKill

@@ -150,7 +150,7 @@ final class RefreshTokenExpirationTests: Sendable {
             } else {
                 let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
                 #expect(error?.remedy == .signIn && "\(error as Any)".contains("expired at 2001-09-09T01:49:10Z"))
-                // If the clock was wrong and is corrected, the token is sent after all.
+                // If the clock was wrong and is corrected, the program can have the token sent after all.
                 time.withLock { $0 -= 200 }
                 await tokens.retryNow()
                 #expect(try await tokens.retrieveToken().value == "abc")

@@ -174,8 +174,8 @@ struct RenewalTests {
         #expect("\(failure)".contains("sign in again") && "\(failure)".contains("secret"))
     }
 
-    // RFC 6749 §5.2 and museum 29: only `invalid_grant` signs out at once, unless it comes with a gateway's status. Some servers
-    // call a spent refresh token an invalid request.
+    // RFC 6749 §5.2 and museum 29: only an error about the grant signs out at once, unless it comes with a gateway's status. Some
+    // servers call a spent refresh token an invalid request.
     @Test(arguments: [
         (400, "invalid_grant", TokenServiceError.Remedy.signIn), (200, "invalid_grant", .signIn),
         (400, "interaction_required", .signIn), (400, "login_required", .signIn), (403, "consent_required", .signIn),

@@ -48,7 +48,7 @@ struct FleetWalkTests {
         #expect(walk.fates[.kept, default: 0] > 0 && walk.fates[.signedOut, default: 0] > 0)
     }
 
-    /// Facts with a stated grace period and a store that knows which processes have died.
+    /// A server's grace period is stated, and then the store knows which processes have died.
     private static func facts(_ kind: FleetWorld.ServerKind) -> FleetWorld.Facts {
         kind == .grace ? .init(grace: FleetWorld.Server.grace, isDeathKnown: true) : .init()
     }

@@ -128,8 +128,8 @@ struct FleetWorld: Hashable {
         return !processes[holder].isDead && !processes[holder].isFrozen
     }
 
-    /// Wakes a process after any time that matters, but before an active holder is done, unless the process has a request under
-    /// way itself.
+    /// Wakes a process after any time that matters, but before an active holder is done, unless the process has an operation
+    /// under way itself.
     private mutating func thaw(_ index: Int) {
         processes[index].isFrozen = false
         let isIdle =

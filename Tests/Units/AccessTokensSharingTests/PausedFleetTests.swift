@@ -110,8 +110,8 @@ struct PausedFleetTests {
         #expect(caller.value?.value == "second")
     }
 
-    /// The first service's load fails, and the server says when to retry; checks whether the second service still has its free
-    /// retry.
+    /// Lets the first service's load fail, with the server's time to retry, and expects that the second service waits, too: it
+    /// has no new attempt left.
     private func expectsPause(of fleet: Fleet) throws {
         fleet.advance(by: .seconds(3595))
         _ = fleet.call(0)

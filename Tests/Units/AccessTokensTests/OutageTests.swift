@@ -176,7 +176,8 @@ struct OutageTests {
         #expect(caller.code == .loadFailed)
     }
 
-    /// Returns the errors of callers that ask without a pause, while the server fails from the first refresh on for a given time.
+    /// Returns the number of errors for callers that ask without a pause, while the server fails from the first refresh on until
+    /// `left` steps before the token's last use.
     private func errors(lifetime: Int, untilEnd left: Double) throws -> Int {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(lifetime)))
         let policy = RefreshPolicy(), step = Duration.seconds(lifetime) / 2_000

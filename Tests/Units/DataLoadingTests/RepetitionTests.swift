@@ -8,7 +8,9 @@ import TokenServiceConcurrency
 /// Requests on a connection that was used before, and that the server closes after reading them.
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct RepetitionTests {
-    /// A server that keeps a connection after a `GET /first`, and closes it after reading any other request.
+    /// A server that keeps a connection after a `GET /first`, and closes it without an answer after reading any other request.
+    ///
+    /// If that request is repeated, the server answers it.
     static func server() throws -> ResourceServer {
         let refused = Lock<Set<String>>([])
         return try ResourceServer { arrival in

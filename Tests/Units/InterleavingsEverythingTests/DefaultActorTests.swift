@@ -118,7 +118,7 @@ private final class Numbers: Sendable {
         #expect(summary.coverage.isAll)
     }
 
-    /// They are the same steps as without the executor, but in sequence, including those of the runtime's own functions.
+    /// They are the same steps as without the explorer's executor, but in sequence, including those of the runtime's own functions.
     @Test(arguments: [false, true]) func `stay in one step where a function of the library begins`(drivesAll: Bool) async throws {
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
             let keeper = Keeper()

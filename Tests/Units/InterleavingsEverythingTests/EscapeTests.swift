@@ -117,7 +117,7 @@ enum WayOut: CaseIterable {
     case thread, socket, sleep, shortSleep, longSleep, clockSleep, pollSleep, selectSleep, condition, globalExecutor
     case queue, delayedQueue, group, notification, iterations, source, ownExecutor
 
-    /// Inside a simulation that name refers to the simulation's executor, so this one is looked up outside.
+    /// The real pool, looked up outside a simulation: inside, its name refers to the simulation's executor.
     static let realPool = globalConcurrentExecutor
 
     /// Ends long sleeps, by a signal that does nothing else.

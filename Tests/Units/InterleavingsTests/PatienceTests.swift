@@ -51,7 +51,7 @@ import Testing
         }
         #expect(summary.failures == 0)
         #expect(summary.coverage.gaps == [.patience])
-        // Every number of spins within the limit: plus the scenario's own step, the setter's and the waiter's last.
+        // Every number of spins within the limit; the other steps are the scenario's own, the setter's and the waiter's last.
         #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...237))
     }
 

@@ -7,7 +7,6 @@ import Testing
     @Test(arguments: [(1, 2), (2, 6), (3, 20), (4, 70), (5, 252)])
     func `run every order once if they are exhaustive`(jobs: Int, orders: Int) async throws {
         let journal = Journal()
-        // The scenario awaits both, which sometimes adds a job, but never more orders.
         let summary = try await explore(.exhaustive(), twoTasksUnawaited(jobs: jobs, orders: journal))
         #expect(summary.coverage.isAll)
         #expect(summary.schedules == orders)

@@ -2,8 +2,8 @@ import Synchronization
 
 /// A semaphore over a lock: signalling needs no `await`, and a task that is cancelled in line throws at once.
 ///
-/// A signalled task may be cancelled before it continues, and then its cancellation handler runs, too. If the semaphore still has
-/// the task in its line, it resumes it a second time.
+/// A signalled task may be cancelled before it continues, and then its cancellation handler runs, too. If the semaphore hasn't
+/// forgotten the task by then, it resumes the task a second time.
 package final class LineSemaphore: Sendable {
     private typealias Continuation = CheckedContinuation<Void, any Error>
 

@@ -33,7 +33,7 @@ final class KeyWorld {
         case insert(Int)
         /// The caller releases its service.
         case drop(Int)
-        /// The service is busy; is idle; is busy for a time.
+        /// The service becomes busy; becomes idle; pauses after a failure.
         case work(Int), rest(Int), pause(Int)
         /// The table is told that a service was deallocated.
         case learn(Int)
