@@ -6,7 +6,7 @@ public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
     /// For each key the tokens that its service and store gave up, to be revoked, and whether the store has removed its token.
     public let changes: [Key: SessionChange]
 
-    /// Why stored tokens may be left for keys that had no service; `nil`: none are left.
+    /// Why stored keys that had no service may have been missed; `nil`: none was.
     ///
     /// The stores didn't name all their keys, or there was no progress for 5 s. ``changes`` has the keys whose sign-out had begun
     /// before that. Call ``TokenServices/reset(where:)`` again.
@@ -38,7 +38,7 @@ extension TokenServices {
             async let first = signOut(keys) { await $0.reset() }
             let stored = await signOutStored(except: keys, where: isMeant)
             var changes = await first.merging(stored.changes) { first, _ in first }
-            // Service A may have been created after the first step, and have had its load's turn before the grant was fenced off.
+            // Service A was created after the first step, and its load had its turn before the grant was fenced off.
             let late: Set = grant == nil ? [] : registry.withTable { $0.current }.keys.subtracting(changes.keys).filter(isMeant)
             changes.merge(await signOut(late) { await $0.drop { $0.generation == 0 } }) { first, _ in first }
             return SessionChanges(changes: changes, storeFailure: stored.failure)

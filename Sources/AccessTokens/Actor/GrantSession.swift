@@ -64,7 +64,7 @@ package struct SharedFlightPlan: Sendable {
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Passes grants displaced by fences to the program, unless a store operation does; returns `false` if the session is over.
+    /// Passes grants displaced by fences to the program, unless a store operation does; `false` if the flight's session is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
 
@@ -86,7 +86,7 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// A token that the flight brought and that the record can't hold; to be revoked.
     package let discarded: AccessToken?
-    /// Records another service's sign-out; call it after this service has ended its own session.
+    /// Records another service's sign-out as known; not called if a fence has come since, so that the next read finds it again.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, but that keeps the service alive until it has finished.
     package var afterwards: (@Sendable () async -> Void)?

@@ -30,7 +30,7 @@ struct Reports {
         return router
     }
 
-    /// Answers until SIGTERM arrives, and then ends the open requests.
+    /// Answers until SIGTERM arrives, and then finishes the open requests.
     func run(
         at address: BindAddress,
         tenant: @escaping @Sendable (Request) throws -> String
