@@ -23,8 +23,8 @@ extension TokenServices {
     ///
     /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while
     /// the stores name them, 16 at a time, however long that takes. The call ends early only if for 5 s no key is named and no
-    /// store finishes a removal. A sign-in that begins after that first step, for a key that had no service, stays. Cancelling
-    /// the caller doesn't shorten the call.
+    /// store finishes its part of a sign-out. A sign-in that begins after that first step, for a key that had no service, stays.
+    /// Cancelling the caller doesn't shorten the call.
     ///
     /// If keys share a refresh token, `isMeant` must also match the key that keeps it.
     ///

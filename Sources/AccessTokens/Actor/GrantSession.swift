@@ -32,7 +32,9 @@ package protocol GrantSession: AnyObject, TokenStore {
 
 /// A session that another service has ended, as this service's sign-in or sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before this service's sign-in with this number ended; `isKnown`: whether the record had shown that session.
+    /// The session before this service's sign-in with this number; the sign-in's own session continues.
+    ///
+    /// `isKnown`: whether the record had shown the ended session.
     case beforeSignIn(Int, isKnown: Bool)
     /// The session since the last sign-in or sign-out ended: another service has signed in or out since.
     case overtaken
