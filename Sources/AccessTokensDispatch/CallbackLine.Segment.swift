@@ -23,7 +23,7 @@ extension CallbackLine {
         enum Stage: Sendable {
             /// Its calls wait for a request that hasn't reached the actor yet.
             case toCarry(Errand)
-            /// The calls wait for the actor, or the segment is finished and empty.
+            /// The calls wait for their answer, or the segment is finished and empty.
             case carried
             case answered(Result<AccessToken, any Error>)
             /// - Parameter publication: The token's number.

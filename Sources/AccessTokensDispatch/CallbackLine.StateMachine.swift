@@ -24,12 +24,12 @@ extension CallbackLine {
         /// one last.
         private var carrier: Urgency?
         private var slowerCarriers: [Urgency] = []
-        /// The operations that haven't taken effect yet, and the number of those that have.
+        /// How many operations haven't taken effect yet, and how many have.
         private var operations = 0
         private(set) var epoch = 0
         /// The generation that this line's last fence began; calls after it belong to that generation or a later one.
         private var lastFence = 0
-        /// How many deliveries wait in the queue: those dispatched, minus those that have begun.
+        /// How many deliveries wait in the queue: those whose dispatch has returned, minus those that have begun.
         var dispatches = 0
         var isDelivering = false
         var deliversAgain = false
@@ -45,7 +45,7 @@ extension CallbackLine {
         /// The number of the next segment.
         var end: Int { first + segments.count - delivered }
 
-        /// The segment with a number, which hasn't been delivered.
+        /// The segment with this number, which hasn't been delivered.
         subscript(number: Int) -> Segment {
             get { segments[number - first + delivered] }
             _modify { yield &segments[number - first + delivered] }
@@ -67,7 +67,7 @@ extension CallbackLine {
         }
 
         /// Adds a hit; `false` if it is none: an operation ahead of it in the line took effect after the call looked at the
-        /// token, or hasn't yet.
+        /// token, or has yet to take effect.
         ///
         /// Call and token are consumed: the line takes over the references that were counted for the call.
         ///

@@ -25,7 +25,7 @@ enum VaultStep: Sendable {
     var signsOut: Bool { if case .reset = self { true } else { false } }
 }
 
-/// A vault's loader, which asks no server: a vault's tokens come only from sign-ins and from the keys' loads.
+/// A vault's loader, which asks no server: a vault's tokens come only from sign-ins, the keys' loads and the store.
 struct VaultLoader: TokenLoader {
     let isRepeatable = true
 
@@ -46,7 +46,7 @@ struct VaultStore: TokenStore {
     @concurrent func remove() async throws { try await store.remove() }
 }
 
-/// Passes the tokens that a vault gives up to the program, however late, except refresh tokens that loads have spent.
+/// Passes to the program the tokens that a vault gives up, however late, except refresh tokens that loads have spent.
 final class GrantOutlet: Sendable {
     private let onDiscard: @Sendable (DiscardedGrant) async -> Void
     /// The spent refresh tokens that the vault is about to give up.
@@ -56,7 +56,7 @@ final class GrantOutlet: Sendable {
         self.onDiscard = onDiscard
     }
 
-    /// Notes that the vault is about to replace this spent refresh token by its successor.
+    /// Notes that the vault is about to replace this spent refresh token with its successor.
     func expect(_ token: String?) {
         if let token { spent.withLock { $0.append(token) } }
     }

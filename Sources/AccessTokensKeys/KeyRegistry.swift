@@ -124,7 +124,7 @@ struct KeyTable<Key: Hashable & Sendable>: Sendable {
         shelf.enter(&places[key, default: ServiceShelf.noPlace])
     }
 
-    /// Removes the entry of a service that has been released everywhere.
+    /// Removes the entry of a service that was deallocated, unless the place is in use again.
     ///
     /// - Returns: The removed entry, to be released outside the lock: releasing a key may run foreign code.
     @inlinable

@@ -165,8 +165,8 @@ final class LentGrant: LoadTurn {
         }
     }
 
-    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses and the blocking by lost
-    /// loads.
+    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and lost loads no longer
+    /// block them.
     private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in

@@ -60,7 +60,7 @@ struct ServiceShelf: Sendable {
     private var stamps = 0
     /// The last stamp before the latest change that had to reach all services.
     private var lastTurn = 0
-    /// How many sign-outs are running; until they end no service is released, so that each can find all of them.
+    /// How many sign-outs are running; until they end no service is released, so that each sign-out finds every service.
     private var holds = 0
 
     init(keepingIdle limit: Int) {
@@ -282,7 +282,7 @@ extension ServiceShelf {
 
     private mutating func pause(_ place: Int, until end: Duration) {
         pauses.insert((place, slots[place].stamp, end), at: end)
-        // Pauses that were cut short stay in the heap, but no more of them than there are busy services.
+        // Pauses that were cut short stay in the heap until it has more than twice as many entries as there are busy services.
         if pauses.count > 2 * busyCount + 16 { pauses.purge { [self] in !isPaused($0) } }
     }
 

@@ -58,7 +58,7 @@ extension TokenServices {
     /// How many services there are at this moment.
     public var counts: ServiceCounts {
         let now = registry.clock.now()
-        // A service that becomes idle here, and is one too many, is released before the services are counted.
+        // A service that becomes idle here and is one too many is released before the count; if nothing else holds it, it is gone.
         _ = registry.withTable { $0.shelf.elapse(to: now) }
         return registry.withTable {
             ServiceCounts(busy: $0.shelf.busyCount, idle: $0.shelf.idleCount, released: $0.shelf.releasedCount)

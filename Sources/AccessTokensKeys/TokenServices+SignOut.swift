@@ -6,7 +6,7 @@ public struct SessionChanges<Key: Hashable & Sendable>: Sendable {
     /// For each key the tokens that its service and store gave up, to be revoked, and whether the store has removed its token.
     public let changes: [Key: SessionChange]
 
-    /// Why stored tokens may be left for keys that had no service; `nil`: none are left.
+    /// Why stored keys that had no service may have been missed; `nil`: none was.
     ///
     /// The stores didn't name all their keys, or there was no progress for 5 s. ``changes`` has the keys whose sign-out had begun
     /// before that. Call ``TokenServices/reset(where:)`` again.
@@ -23,8 +23,8 @@ extension TokenServices {
     ///
     /// A store that hangs delays this call by 5 s, and no other key's fence. Stored keys without services are signed out while
     /// the stores name them, 16 at a time, however long that takes. The call ends early only if for 5 s no key is named and no
-    /// store finishes a removal. A sign-in that begins after that first step, for a key that had no service, stays. Cancelling
-    /// the caller doesn't shorten the call.
+    /// store finishes its part of a sign-out. A sign-in that begins after that first step, for a key that had no service, stays.
+    /// Cancelling the caller doesn't shorten the call.
     ///
     /// If keys share a refresh token, `isMeant` must also match the key that keeps it.
     ///
@@ -38,7 +38,7 @@ extension TokenServices {
             async let first = signOut(keys) { await $0.reset() }
             let stored = await signOutStored(except: keys, where: isMeant)
             var changes = await first.merging(stored.changes) { first, _ in first }
-            // Service A may have been created after the first step, and have had its load's turn before the grant was fenced off.
+            // Service A was created after the first step, and its load had its turn before the grant was fenced off.
             let late: Set = grant == nil ? [] : registry.withTable { $0.current }.keys.subtracting(changes.keys).filter(isMeant)
             changes.merge(await signOut(late) { await $0.drop { $0.generation == 0 } }) { first, _ in first }
             return SessionChanges(changes: changes, storeFailure: stored.failure)

@@ -24,7 +24,7 @@ import TokenServiceConcurrency
 /// all keys use a refresh token given to `TokenService.replace(with:)` from then on. `TokenService.reset()` of one key signs all
 /// of them out: it returns when every key's service has been reset. To sign out an account that may have no service at the
 /// moment, call ``reset(where:)``. The store of the key that keeps the grant holds the refresh token; access tokens are not
-/// stored. Waiting for its turn counts towards a load's limit (`RefreshPolicy(loadTimeout:)`). A load that never ends gives its
+/// stored. A load's wait for its turn counts towards its limit (`RefreshPolicy(loadTimeout:)`). A load that never ends gives its
 /// turn up at a sign-in or a sign-out of any of the keys, and otherwise four times that limit after its start, or after the limit
 /// if it may be repeated.
 ///
@@ -40,7 +40,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     /// How each key shares its grant with other processes; if set, there are no ``stores``.
     let sharing: KeySharing?
     let environment: TokenService.Environment
-    /// Whether services that are created from now on start no loads; see ``drain(within:)``.
+    /// Whether services that are created from now on are drained; see ``drain(within:)``.
     let isDrained = Lock(false)
     private let policy: (@Sendable (Key) -> RefreshPolicy)?
     /// Created once, because copying takes less time.

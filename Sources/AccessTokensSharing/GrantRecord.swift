@@ -81,7 +81,7 @@ struct GrantRecord: Sendable, Hashable {
     /// exactly.
     static func generation(at time: Double?) -> UInt64 { UInt64(min(max((time ?? 0) * 1e6, 0), 0x1p53)) }
 
-    /// Whether no sign-in, sign-out or token was ever recorded, even if a service has written a mark.
+    /// Whether the record was never written, or was removed, even if a service has written a mark since.
     var isBlank: Bool { isTombstone && fence.isEmpty }
 
     /// Whether the record is a tombstone, left by a sign-out.
@@ -90,7 +90,7 @@ struct GrantRecord: Sendable, Hashable {
     /// The age of its token, clamped to the token's lifetime, whatever the clocks say.
     func age(at time: Double?) -> Duration {
         let life = min(max(token?.lifetime ?? .zero, .zero), RefreshPolicy.longestLifetime)
-        // If the clock has no valid time, every token counts as expired.
+        // If the clock has no valid time, the token counts as expired.
         guard let time, (time - received).isFinite else { return life }
         return .seconds(min(max(time - received, 0), life / .seconds(1)))
     }
@@ -118,9 +118,9 @@ extension SharedFlight {
 
         /// The generation of the last token or tombstone that the service took over.
         var generation: UInt64?
-        /// The latest generation that the service has seen; `nil`: it hasn't read any.
+        /// The latest generation that the service has seen; `nil`: it has yet to read the store.
         var seen: UInt64?
-        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it hasn't read any record.
+        /// The last sign-out that the service knows of, as ``GrantRecord/signedOut``; `nil`: it has yet to read the store.
         var signedOut: UInt64?
         /// The ``GrantRecord/fence`` of the session that the service knows; `nil`: it knows of no session.
         var session: String?

@@ -9,7 +9,7 @@ import Foundation
 /// A sign-in or a sign-out that hasn't reached the shared store yet, as a pure value.
 ///
 /// The answer to its swap may be lost; then the swap is tried again. It must not overwrite a later sign-in or sign-out of another
-/// service. It must hand over the grants that it displaces exactly once, when any attempt finds that the fence is in the store.
+/// service. The grants that it displaces are handed over exactly once, by whichever attempt finds that the fence is in the store.
 struct SharedFence: Sendable {
     /// A swap whose answer is still unknown.
     private struct Attempt: Sendable {
@@ -38,7 +38,7 @@ struct SharedFence: Sendable {
     private var earlier: String?
     private var attempts: [Attempt]
 
-    /// - Parameter last: The fence that this one replaces while its own outcome is unknown.
+    /// - Parameter last: The fence that this one replaces while the outcome of `last` is unknown.
     init(_ token: StoredToken?, number: Int, owner: String, after last: SharedFence?) {
         self.number = number
         self.token = token
@@ -73,7 +73,7 @@ struct SharedFence: Sendable {
         let isTooLate = isUnread && knowledge.hasNews(record)
         let isForeign = !isOwn(record) && (earlier.map { fence != $0 } ?? false || isTooLate)
         if fence == id || isForeign {
-            // A sign-in's token that another service's sign-in has overtaken is not handed out.
+            // If another service's sign-in or sign-out has overtaken this sign-in, no caller gets this one's token.
             let own = isForeign ? token.map { DiscardedGrant(token: $0.token, reason: .superseded) } : nil
             return .settled((attempts.last { $0.id == id }?.displaced ?? []) + [own].compactMap { $0 })
         }
@@ -93,7 +93,7 @@ struct SharedFence: Sendable {
 
     private func isOwn(_ record: GrantRecord?) -> Bool { attempts.contains { $0.id == record?.fence } }
 
-    /// Returns whether this sign-in follows another service's unknown sign-out, which first ends the session here.
+    /// Returns whether another service's sign-out, unknown to this one, precedes this sign-in; then the session here ends first.
     ///
     /// If the record has a session that the service can't know, this sign-in ends that session: it may be another user's.
     mutating func endsSession(before record: GrantRecord?, knowing knowledge: SharedFlight.Knowledge) -> Bool {

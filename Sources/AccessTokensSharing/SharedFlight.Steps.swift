@@ -172,8 +172,8 @@ extension SharedFlight {
         return record
     }
 
-    /// Whether another service wrote the token; this service's own token has expired by its own clock, whatever the wall clock
-    /// says.
+    /// Whether the service hasn't had the record's token yet; one that it has had has expired by its own clock, whatever the wall
+    /// clock says.
     private func isNews(_ record: GrantRecord) -> Bool { record.generation != knowledge.generation }
 
     /// Whether the record's token is inside its leeway.

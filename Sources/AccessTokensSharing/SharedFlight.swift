@@ -51,7 +51,7 @@ struct SharedFlight: Sendable, Hashable {
         self.knowledge = knowledge
     }
 
-    /// Returns the first step: if possible, to mark the record as last seen without reading it; otherwise to read.
+    /// Returns the first step: if possible, to mark the record that was read last without reading again; otherwise to read.
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
@@ -132,14 +132,14 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Waits for another service's mark, a little less long than the callers do, so that they get the reason as an error.
+    /// Waits for another service's mark, but not quite as long as the callers do, so that they get the reason as their error.
     private mutating func wait(
         atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
         phase = .waiting
         guard let deadline = setting.deadline else { return .wait(from: revision, atMost: rest) }
         let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
-        // From a dead process or an abandoned request nothing can be expected before its time is over.
+        // From a dead process or an unanswered request nothing can be expected before its time is over.
         let hope = reason == .busy ? nil : rest
         guard hope ?? .zero < left else { return end(.failed(.elsewhere(reason, retryAfter: hope))) }
         return .wait(from: revision, atMost: min(rest ?? left, left))
@@ -299,7 +299,7 @@ struct SharedFlight: Sendable, Hashable {
                 return .wait(from: revision, atMost: lateSaveTime)
             }
             // A service that was suspended meanwhile may have lost the mark to another, so it reads again unless enough time is
-            // left: others respect the mark for its limit, of which the exchange needs the transport's part.
+            // left: others respect the mark at least for its limit, of which the exchange needs the transport's part.
             guard moment.now - write.began < setting.policy.loadTimeout else {
                 phase = .reading
                 return .read
@@ -344,7 +344,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    /// Hands over this flight's token for revocation, because the record was replaced meanwhile and its token counts.
+    /// Gives way to a later token or sign-out in the record; this flight's token is handed over for revocation.
     private mutating func yield(_ token: AccessToken, to sighting: Sighting?, at moment: Moment) -> Step {
         let isSame = sighting?.record.token?.refreshToken == token.refreshToken
         let isTombstone = sighting?.record.isTombstone ?? true

@@ -23,7 +23,7 @@ extension SharedSession: GrantSession {
         return end
     }
 
-    /// Performs the steps; returns how the flight ended, and what to record once the service has ended its session.
+    /// Performs the steps; returns how the flight ended, and what to record if the service accepts that.
     private func ending(
         of plan: SharedFlightPlan
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
@@ -161,7 +161,7 @@ extension SharedSession {
     /// passed.
     private static let attempts = 8
 
-    /// Overwrites a mark that has become useless, whether or not its own swap succeeds.
+    /// Overwrites a mark that has become useless, whether or not the mark's own swap succeeds.
     func takeBack(_ stray: StrayMark) async {
         defer { forget(stray) }
         for attempt in 0..<Self.attempts {

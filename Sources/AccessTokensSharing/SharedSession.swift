@@ -106,8 +106,8 @@ final class SharedSession: Sendable {
 
     /// Replaces the record by a token or a tombstone of a higher generation.
     ///
-    /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has replaced the session
-    ///   that began here.
+    /// - Returns: The grants that the write displaced, and the record's last sign-out if another service has overtaken the
+    ///   session that began here.
     private func write(_ fence: SharedFence) async throws -> (displaced: [DiscardedGrant], overtaken: UInt64?) {
         var fence = fence
         var sighting: SharedFlight.Sighting?
@@ -350,7 +350,7 @@ extension SharedSession {
             knowledge.meet(record)
         }
 
-        /// Notes that the fence is in the record; if another's fence has replaced it, returns the record's last sign-out.
+        /// Notes that the fence is in the record; if another service's has overtaken it, returns the record's last sign-out.
         mutating func settle(_ fence: SharedFence, by record: GrantRecord?) -> UInt64? {
             if let record, record.fence == fence.id {
                 knowledge.take(record, isRenewed: !fence.stands(in: record))

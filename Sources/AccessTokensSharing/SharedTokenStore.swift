@@ -13,7 +13,8 @@ public import Foundation
 /// its record. A store that can't promise that, because it reads from a replica or loses acknowledged writes in a failover, can't
 /// be shared without losing sessions.
 ///
-/// Operations may be called concurrently. A service waits 5 s for each of them.
+/// Operations may be called concurrently. A service waits at most 5 s for each of them, and for
+/// ``changedRecord(from:atMost:)`` until its limit.
 public protocol SharedTokenStore: Sendable {
     /// Returns the current record.
     ///

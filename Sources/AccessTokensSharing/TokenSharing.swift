@@ -67,11 +67,11 @@ public struct TokenSharing: Sendable {
     ///   - checkEvery: How often callers check whether another service has signed out or brought a later token; `nil`: only when
     ///     they need a token.
     ///
-    ///     Without it a service reads the record when it has no good token, and in the soft window before its token expires. So
-    /// it may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
-    /// interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
-    /// sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
-    /// (`TokenEvent.Name.restored`). A failed read changes nothing; the next read follows an interval later.
+    ///     Without it a service reads the record when it has no good token, and in the soft window before its token expires. So it
+    ///     may hand out a token until then although another service has signed out. With it, a caller that gets a good token, an
+    ///     interval after the record was last read, also starts one read in the background. The caller doesn't wait for it. A
+    ///     sign-out found there ends the session here: its event is `TokenEvent.Name.reset`. A later token is adopted
+    ///     (`TokenEvent.Name.restored`). A failed read changes nothing; the next caller an interval later starts another.
     ///
     ///     Without callers a service reads nothing, since it has no timer. Intervals below one second are treated as one second.
     ///   - seal: Encrypts a record before it is written; `nil`: the store gets the plain record.

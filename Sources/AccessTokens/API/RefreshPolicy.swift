@@ -95,7 +95,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// An operation of a ``TokenStore`` is forgotten 95 s after it began: three times ``loadTimeout`` after its limit of 5 s.
     package static let timeoutsUntilForgotten = 4
 
-    /// The divisor of a token's leeway that gives the part left unused after a failed refresh.
+    /// The part of a token's leeway that stays unused when the token is handed out after a failed load, as a divisor.
     ///
     /// A tenth, 6 s of a minute: enough for a request to arrive.
     static let unusedPartOfLeeway = 10

@@ -11,7 +11,7 @@ public struct SessionChange: Sendable {
     /// Why the store may not have done what was asked; `nil` if it has.
     ///
     /// After a reset: the next run of the program may find the old token, or the store has removed a token that it could not
-    /// read, so that it can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
+    /// read, which therefore can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
     /// longer than 5 s continues, and may still succeed.
     public let storeFailure: TokenServiceError?
 
@@ -34,7 +34,10 @@ public struct DiscardedGrant: Sendable {
         ///
         /// Think before you revoke it: some servers then end the whole session, including the new token.
         public static let replaced = Reason(text: "replaced")
-        /// It came from a load that had timed out, after a newer load had brought a token.
+        /// Two loads brought a token, one of them after it had timed out, and the service uses the other token.
+        ///
+        /// With a shared grant also: another service's sign-in, sign-out or later token has overtaken it, or the record can't hold
+        /// it.
         public static let superseded = Reason(text: "superseded")
 
         package let text: String

@@ -5,8 +5,8 @@ public import TokenServiceConcurrency
 /// Each load whose start is announced is also announced to end, by an event with its number: ``Name/loadSucceeded``,
 /// ``Name/loadFailed``, ``Name/refreshFailed``, ``Name/restored`` or ``Name/loadDropped``. Events of loads that a fence
 /// (``TokenService/reset()``, ``TokenService/replace(with:)``) cut off are not sent: ``Name/reset`` and ``Name/replaced`` end the
-/// loads of all earlier generations. If the result of a load that timed out arrives late, its end is announced a second time, by
-/// any of these events.
+/// loads of all earlier generations. If the result of a load that timed out arrives late, its end may be announced a second time,
+/// by any of these events.
 public struct TokenEvent: Sendable, Described {
     /// What happened, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, Described {

@@ -3,7 +3,8 @@ import TokenServiceConcurrency
 /// Anything that can get a token from an authorization server.
 ///
 /// A ``TokenService`` calls it on behalf of all its callers: one load at a time, in its own task, which inherits no caller's
-/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: what it needs is passed as `previous`.
+/// priority ceiling, task-locals or cancellation. A loader keeps no token and no state: what it needs from the last
+/// load is passed as `previous`.
 public protocol TokenLoader: Sendable {
     /// Gets a new token.
     ///

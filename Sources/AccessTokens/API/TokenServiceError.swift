@@ -95,7 +95,7 @@ public struct TokenServiceError: Error, Sendable {
         let remedy: Remedy
         let retryAt: Date?
         let retryOffset: Duration?
-        /// Whether that moment was due when it was set.
+        /// Whether that moment had already come when it was set.
         let isDue: Bool
 
         init(
@@ -119,12 +119,12 @@ public struct TokenServiceError: Error, Sendable {
         self.details = details
     }
 
-    /// Returns the same error with this moment of the service's clock as the next attempt.
+    /// Returns the same error with the next attempt at this moment of the service's clock.
     func holding(until moment: Duration) -> TokenServiceError {
         TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
     }
 
-    /// Returns the same error with the next attempt on the wall clock, `wait` from now.
+    /// Returns the same error with the time of the next attempt on the wall clock, `wait` from now.
     func dated(_ now: Date?, in wait: Duration) -> TokenServiceError {
         let moment = now?.addingTimeInterval(wait / .seconds(1))
         return TokenServiceError(

@@ -3,12 +3,12 @@ import TokenServiceConcurrency
 /// Where a ``TokenService`` keeps its token between runs of the program.
 ///
 /// The service calls one operation at a time, in the order in which it decided on them, in tasks that are never cancelled. So
-/// nothing is written after a sign-out's ``remove()``. A ``load()`` precedes it, since the removed token has to be revoked. A
-/// token is saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most 5 s for an
-/// operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
+/// nothing from before a sign-out is written after its ``remove()``. A ``load()`` precedes it, since the removed token has to be
+/// revoked. A token is saved *before* callers get it, so that a rotated refresh token survives a crash. The service waits at most
+/// 5 s for an operation. A slower one continues; until it ends no other begins, and nothing else waits for the store. Three times
 /// `RefreshPolicy(loadTimeout:)` later, 95 s after it began with the default limit, the service considers its callback lost and
-/// begins the next operation beside it. If the earlier save or removal ends after all, it may have written last. Then the service
-/// repeats its latest save or removal.
+/// begins the next operation beside it. If a save or removal that counted as lost ends after all, it may have written last. Then
+/// the service repeats its latest save or removal.
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///

@@ -32,7 +32,9 @@ package protocol GrantSession: AnyObject, TokenStore {
 
 /// A session that another service has ended, as this service's sign-in or sign-out found in the shared record.
 package enum SessionEnd: Sendable {
-    /// The session before this service's sign-in with this number ended; `isKnown`: whether the record had shown that session.
+    /// The session before this service's sign-in with this number; the sign-in's own session continues.
+    ///
+    /// `isKnown`: whether the record had shown the ended session.
     case beforeSignIn(Int, isKnown: Bool)
     /// The session since the last sign-in or sign-out ended: another service has signed in or out since.
     case overtaken
@@ -64,7 +66,7 @@ package struct SharedFlightPlan: Sendable {
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
     /// Runs the loader.
     package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
-    /// Passes grants displaced by fences to the program, unless a store operation does; returns `false` if the session is over.
+    /// Passes grants displaced by fences to the program, unless a store operation does; `false` if the flight's session is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
 
@@ -86,7 +88,7 @@ package struct SharedFlightEnd: Sendable {
     package let outcome: Outcome
     /// A token that the flight brought and that the record can't hold; to be revoked.
     package let discarded: AccessToken?
-    /// Records another service's sign-out; call it after this service has ended its own session.
+    /// Records another service's sign-out as known; not called if a fence has come since, so that the next read finds it again.
     package let learns: (@Sendable () -> Void)?
     /// Work that no caller waits for, but that keeps the service alive until it has finished.
     package var afterwards: (@Sendable () async -> Void)?

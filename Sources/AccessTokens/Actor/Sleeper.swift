@@ -1,7 +1,7 @@
 import Synchronization
 import TokenServiceConcurrency
 
-/// Rings alarms at their times; one task sleeps until the earliest, and another is added if an earlier one is set.
+/// Rings alarms at their times; one task sleeps until the earliest, and another task is added if an earlier alarm is set.
 ///
 /// All services on the default clock share one, so the limit of a load that ends in time costs an entry in a heap and no task.
 package final class Sleeper: Sendable {
@@ -13,7 +13,7 @@ package final class Sleeper: Sendable {
         /// When it rings.
         let time: Duration
         fileprivate let place: Place
-        /// Whether every sleep ended too late for it when it was added.
+        /// Whether every existing sleep would end too late for it when it was added.
         fileprivate let isFirst: Bool
 
         /// Whether it hasn't rung or been cancelled yet.
@@ -140,7 +140,7 @@ package final class Sleeper: Sendable {
     private func sleep(until time: Duration) {
         let rest = time - clock.now()
         let end: Duration? = state.withLock { state in
-            // Another thread may have cancelled the alarm before it was set, or another task may already wake at that time.
+            // Another thread may have cancelled the alarm before it was set, or another task may already wake by that time.
             if state.alarms.count == 0 { return nil }
             if let next = state.sleeps.last?.end, next <= time { return nil }
             let isCrowded = state.sleeps.count >= Self.many && rest > .milliseconds(1)
@@ -242,7 +242,7 @@ extension TokenService {
         alarms.wake(at: deadline, on: clock, executor: executor) { await self.hasPassed($0) }
     }
 
-    /// Does the same for a caller's own limit, even if that caller leaves earlier.
+    /// Does the same for a caller's own limit, without retaining the service: the caller may have left long before.
     nonisolated func wake(atLimit limit: Duration) {
         alarms.wake(at: limit, on: clock, executor: executor) { [weak self] in await self?.hasPassed($0) }
     }

@@ -23,7 +23,7 @@ extension TokenService {
     /// change of user, call ``reset()`` first.
     ///
     /// The replacement takes effect at once. With a store the token is saved before any caller gets it, and this call returns
-    /// when it has been saved, or after 5 s, when callers get the token unsaved.
+    /// when it has been saved, or after 5 s; then callers get the token even if it hasn't been saved.
     ///
     /// - Parameter token: The new token.
     /// - Returns: The tokens given up, and whether the store has the new token.

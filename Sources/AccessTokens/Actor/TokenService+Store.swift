@@ -134,13 +134,13 @@ package struct StoreTimeout: Error, CustomStringConvertible {
     }
 }
 
-/// A store returned a token whose date of receipt is not a finite number.
+/// A store returned a token whose ``StoredToken/received`` is not a finite number.
 struct UnusableDate: Error, CustomStringConvertible {
     let description = "The stored token's date is not a number: the store is damaged. Sign in again with replace(with:)."
 }
 
 extension TokenServiceError {
-    /// The error of operations that no longer wait for a slow store.
+    /// The error that callers and events get when the store has taken too long.
     package static let storeIsLate = storeIsLate(after: RefreshPolicy.storeTimeout)
 
     /// The same for a restore, whose limit may be shorter.

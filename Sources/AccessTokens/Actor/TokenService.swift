@@ -20,7 +20,7 @@ import Foundation
 public actor TokenService {
     typealias Machine = StateMachine
 
-    /// The executor of time limits and visits to the actor; `nil`: on the default pool.
+    /// The executor of time limits and visits to the actor; `nil`: the default pool.
     package nonisolated let executor: (any TaskExecutor)?
     /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?

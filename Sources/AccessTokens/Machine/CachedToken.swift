@@ -320,7 +320,7 @@ extension Duration {
         Duration(attoseconds: attoseconds / Int128(divisor))
     }
 
-    /// A faster `*` for results of up to a few years, precise to the nanosecond.
+    /// A faster `*` for results of up to a few years, in whole nanoseconds.
     fileprivate func scaled(by factor: Double) -> Duration {
         let nanoseconds = Double(Int64(clamping: attoseconds / 1_000_000_000)) * factor
         return Duration(attoseconds: Int128(Int64(nanoseconds.rounded())) * 1_000_000_000)

@@ -185,7 +185,7 @@ struct Rejections: Sendable {
         return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
     }
 
-    /// The time from which no refused token can be handed out, and no load counts as caused by refusals.
+    /// The time from which no refused token can be handed out again, and no past load counts against the limit.
     var idleFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
         for (_, until) in tokens {

@@ -1,7 +1,7 @@
 extension TokenService.StateMachine {
     typealias CachedToken = TokenService.CachedToken
 
-    /// The state of the service; the machine's other members only affect its timing.
+    /// The token that the service hands out and the load that runs; the machine's other members decide when and how these change.
     indirect enum State: Sendable {
         /// No token to hand out and no load. A caller starts one (→ `loading`); a token may be given (→ `fresh`).
         case empty

@@ -103,7 +103,7 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// Perform an operation of the store; one runs at a time.
         case perform(StoreQueue.Operation)
-        /// Ends fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
+        /// End fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
         case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
         /// Pass a grant to the program for revocation.
         case discard(DiscardedGrant)
@@ -526,7 +526,7 @@ extension TokenService.StateMachine {
             if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
         }
         guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
-        // The time-out was already counted; only a lasting failure or a `Retry-After` changes anything now.
+        // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
         if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
         fail(error, of: flight, retryAfter: retryAfter, at: now)
     }

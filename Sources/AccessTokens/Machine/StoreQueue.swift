@@ -159,7 +159,7 @@ extension TokenService.StateMachine {
 
     /// When the store is up to date, or a restore whose callback was lost counts as ended.
     var storeIdleFrom: Duration? {
-        // With a shared store, ask its session: a later flight may have repeated a failed write.
+        // A shared store's session knows whether a write is missing: a later flight may have repeated one that failed.
         if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
         return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil
     }
