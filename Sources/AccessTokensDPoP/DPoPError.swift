@@ -11,7 +11,7 @@ import Foundation
 ///
 /// No text of it shows a key, a proof or a nonce.
 public struct DPoPError: TokenLoadFailure, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     package enum Code: String, Sendable {
         /// The public key can't be used, or the algorithm doesn't fit it.
         case invalidKey
@@ -25,7 +25,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
         case invalidNonce
     }
 
-    /// What went wrong.
+    /// The kind of error.
     package let code: Code
 
     private let detail: String
@@ -48,7 +48,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
 }
 
 extension DPoPError: Redacted, DescribedError {
-    /// What went wrong and what to do about it.
+    /// The problem and its remedy.
     package var text: String {
         switch code {
         case .invalidKey: "The key can't be used for proofs: \(detail)."

@@ -14,7 +14,7 @@ extension CallbackLine {
         var hasPassed: Bool { end <= start }
     }
 
-    /// What to do with the alarm.
+    /// A change of the alarm.
     enum Alarm: Sendable {
         case ring(at: Duration)
         case never

@@ -12,7 +12,7 @@ import Foundation
 ///
 /// The server's text is cut to one short line, without the secrets that it may have echoed.
 public struct EtcdError: Error, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     package enum Code: String, Sendable {
         /// The store's key, endpoints or the given revision are invalid; nothing was sent.
         case invalidConfiguration
@@ -35,7 +35,7 @@ public struct EtcdError: Error, Sendable {
         case unreadableAnswer
     }
 
-    /// What went wrong.
+    /// The kind of error.
     package let code: Code
 
     /// The endpoint where it went wrong, such as `https://etcd-1.example:2379`; `nil` if none was asked.
@@ -80,7 +80,7 @@ public struct EtcdError: Error, Sendable {
 }
 
 extension EtcdError: Redacted, DescribedError {
-    /// What is wrong and what to do about it, without a record, a password or a token.
+    /// The problem and its remedy, without a record, a password or a token.
     package var text: String {
         let at = endpoint.map { " at \($0)" } ?? ""
         let swap = isOutcomeUnknown ? " The record may have been replaced: read it again." : ""

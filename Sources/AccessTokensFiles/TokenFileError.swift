@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 ///
 /// It names the file and the system's message, and shows nothing of the file's contents.
 public struct TokenFileError: Error, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     package enum Code: String, Sendable {
         /// The path can't be a file's: it is empty, has a NUL, ends in a slash, in dots or in too long a name, or is relative to
         /// a deleted directory.
@@ -36,7 +36,7 @@ public struct TokenFileError: Error, Sendable {
         case locked
     }
 
-    /// What went wrong.
+    /// The kind of error.
     package let code: Code
 
     /// The path of the token file.
@@ -73,7 +73,7 @@ public struct TokenFileError: Error, Sendable {
 }
 
 extension TokenFileError: Redacted, DescribedError {
-    /// What is wrong and what to do about it, without any of the file's contents.
+    /// The problem and its remedy, without any of the file's contents.
     package var text: String {
         // Quoted and escaped: a path may contain line breaks.
         let name = String(reflecting: path)

@@ -39,7 +39,7 @@ public protocol TokenProof: Sendable {
 ///
 /// No description, dump or mirror shows it.
 public struct RequestProof: Sendable, Hashable {
-    /// What to add to the request, in place of a header of the same name.
+    /// The headers to add to the request, in place of those of the same name.
     public let headers: [String: String]
 
     package let nonce: String?

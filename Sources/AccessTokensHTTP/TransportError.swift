@@ -29,7 +29,7 @@ extension TransportError: Redacted, LocalizedError {
     /// Same as `description`.
     public var errorDescription: String? { description }
 
-    /// What went wrong, and whether the request may have been executed.
+    /// The kind of error, and whether the request may have been executed.
     package var text: String {
         switch self {
         case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."

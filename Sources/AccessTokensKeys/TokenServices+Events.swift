@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 public struct KeyEvent<Key: Hashable & Sendable>: Sendable {
     /// The key in whose service it happened.
     public let key: Key
-    /// What happened.
+    /// The service's event.
     ///
     /// The numbers of loads and of fences start again when the key's service has been released and is created again.
     public let event: TokenEvent

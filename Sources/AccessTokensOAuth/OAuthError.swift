@@ -13,7 +13,7 @@ package import Foundation
 /// It conforms to `TokenLoadFailure`, so that a `TokenService` knows whether trying again can help. The server's text is
 /// shortened to one line, without control characters and without the secrets that it may have echoed.
 public struct OAuthError: TokenLoadFailure, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     public struct Code: Sendable, Hashable, Described {
         /// The loader's configuration is invalid; nothing was sent.
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
@@ -51,7 +51,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// For the closure of a ``GrantLoader``.
     public static var signInNeeded: OAuthError { OAuthError(.notSignedIn) }
 
-    /// What went wrong.
+    /// The kind of error.
     public var code: Code { problem.code }
 
     /// The server's error code, such as `invalid_client`; `nil` if it sent none (RFC 6749 §5.2).
@@ -143,7 +143,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 }
 
 extension OAuthError: Redacted, DescribedError {
-    /// What went wrong and what to do about it; never a secret.
+    /// The problem and its remedy; never a secret.
     package var text: String {
         switch problem {
         case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."

@@ -105,7 +105,7 @@ struct GrantRecord: Sendable, Hashable {
 // MARK: One service's knowledge of the record
 
 extension SharedFlight {
-    /// What a session remembers from one flight to the next.
+    /// The knowledge that a session keeps from one flight to the next.
     struct Knowledge: Sendable, Hashable {
         /// A request of this service that got no answer, although its load has ended.
         struct Unanswered: Sendable, Hashable {

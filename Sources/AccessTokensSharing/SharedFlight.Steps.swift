@@ -105,7 +105,7 @@ extension SharedFlight {
 
 /// The meaning of a record for a flight; no function here changes anything.
 extension SharedFlight {
-    /// What to do about a record.
+    /// The action that a record requires.
     enum Verdict {
         case end(Ending.Outcome)
         case adopt(AccessToken)

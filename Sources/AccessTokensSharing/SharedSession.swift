@@ -366,7 +366,7 @@ extension SharedSession {
         mutating func takeEnd() -> SessionEnd? {
             defer { (end, overtaken) = (nil, nil) }
             guard let overtaken else { return end }
-            // What running flights have learnt is about that session.
+            // The knowledge of running flights is about that session.
             fences += 1
             knowledge.overtaken(signedOut: overtaken)
             return .overtaken

@@ -20,8 +20,9 @@ import Foundation
 /// it: a failed load proves nothing, and a swap that threw may have taken effect, or may do so later.
 ///
 /// Run it in a test, on a record that nothing else uses. At its end it restores the record's previous content, or writes an empty
-/// record, which services treat as none. If it is killed, the record is left unreadable for services. A pass covers only the
-/// operations that ran; run the check while you kill what the store depends on.
+/// record, which services treat as none. If it is killed, the record is left unreadable for services. Give the test a time limit,
+/// since the check waits for each load and swap to return. A pass covers only the operations that ran; run the check while you
+/// kill what the store depends on.
 ///
 /// - Parameters:
 ///   - stores: Stores of one record, as different processes or hosts would have them; at least one. The callers take turns with

@@ -13,7 +13,7 @@ public import Foundation
 /// A request may also end with two other errors: a `TokenServiceError` if there is no token, or if its user has signed out since
 /// it was sent, and `CancellationError`.
 public struct DataLoadingError: Error, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     public struct Code: Sendable, Hashable, Described {
         /// Tokens can't be bound to this URL: it has no origin, it uses neither TLS nor loopback, or a proxy would read the
         /// tokens.
@@ -46,7 +46,7 @@ public struct DataLoadingError: Error, Sendable {
         package let text: String
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public let code: Code
 
     /// The server's response, if there was one; its body may say more.
@@ -93,7 +93,7 @@ public struct DataLoadingError: Error, Sendable {
 }
 
 extension DataLoadingError: Redacted, DescribedError {
-    /// What went wrong and what to do about it; neither a token nor a body.
+    /// The problem and its remedy; neither a token nor a body.
     package var text: String {
         let text = explanation
         return detail.map { "\(text): \($0)." } ?? "\(text)."

@@ -5,7 +5,7 @@ public import Foundation
 /// It has one thread for the listener and one for each connection. All end with the server, with the client, or after 10 minutes,
 /// far beyond any client's own limit, even on a busy machine.
 public final class LoopbackServer: Sendable {
-    /// What to do after a request has arrived.
+    /// The server's reaction to a request.
     public enum Reply: Sendable {
         /// Send this text, then close the connection.
         case bytes(String)

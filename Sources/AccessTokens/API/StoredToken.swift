@@ -52,7 +52,7 @@ public struct StoredTokenFormatError: Error, Sendable, DescribedError {
         self.problem = problem
     }
 
-    /// What is wrong and what to do about it, without any of the bytes.
+    /// The problem and its remedy, without any of the bytes.
     package var text: String {
         switch problem {
         case .foreign: "These bytes were not written by StoredToken.serialized(): check which item the store reads."

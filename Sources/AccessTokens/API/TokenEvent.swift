@@ -8,7 +8,7 @@ public import TokenServiceConcurrency
 /// loads of all earlier generations. If the result of a load that timed out arrives late, its end may be announced a second time,
 /// by any of these events.
 public struct TokenEvent: Sendable, Described {
-    /// What happened, as a value to compare and to name a metric after.
+    /// The kind of event, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, Described {
         /// A load started because a caller waits for it.
         public static let loadStarted = Name(text: "loadStarted")
@@ -38,7 +38,7 @@ public struct TokenEvent: Sendable, Described {
         package let text: String
     }
 
-    /// What happened.
+    /// The kind of event.
     public let name: Name
 
     /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.

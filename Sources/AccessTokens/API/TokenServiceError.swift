@@ -10,7 +10,7 @@ public import Foundation
 ///
 /// A caller that is cancelled gets a `CancellationError` instead.
 public struct TokenServiceError: Error, Sendable {
-    /// What went wrong, as a value to compare.
+    /// The kind of error, as a value to compare.
     public struct Code: Sendable, Hashable, Described {
         /// The loader threw; ``TokenServiceError/underlying`` is its error.
         public static let loadFailed = Code(text: "loadFailed")
@@ -69,7 +69,7 @@ public struct TokenServiceError: Error, Sendable {
         package let text: String
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public var code: Code { details.code }
 
     /// The loader's own error, if it was one.
@@ -144,7 +144,7 @@ extension TokenServiceError: TokenLoadFailure {
 }
 
 extension TokenServiceError: DescribedError {
-    /// What went wrong and what to do about it, in a sentence; never a token.
+    /// The problem and its remedy in a sentence; never a token.
     package var text: String {
         var text = explanation
         if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }

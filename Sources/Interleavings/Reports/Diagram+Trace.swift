@@ -47,7 +47,7 @@ extension Diagram {
 }
 
 extension Diagram {
-    /// What one task did in a step, or that time moved on; columns and rows are made from moments.
+    /// The action of one task in a step, or a step of time; columns and rows are made from moments.
     struct Moment {
         /// The step's number for the first moment of a step, otherwise `nil`.
         let step: Int?

@@ -73,7 +73,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         return problem
     }
 
-    /// What happened and what to do about it.
+    /// The problem and its remedy.
     package var text: String {
         let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
         return switch code {

@@ -129,7 +129,7 @@ extension FailurePage {
         const slider = find("slider");
         slider.max = total;
 
-        // What a lane shows in a step: a mark and texts; undefined: nothing.
+        // The mark and texts of a lane in a step; undefined: none.
         function cell(step, lane) {
           const end = step.events.findIndex(event => event.kind === "failure") + 1 || step.events.length;
           const events = step.events.slice(0, end).filter(event => (event.task || step.task) === lane);

@@ -18,7 +18,7 @@ package struct Trace: Sendable, Equatable {
 
         /// The task that caused it: the name of a spawned task, of its child, of a queue or a thread, or `task N`.
         package let task: String
-        /// What happened.
+        /// The event in words.
         package let text: String
         /// The kind of event.
         package let kind: Kind
@@ -42,7 +42,7 @@ package struct Trace: Sendable, Equatable {
         package let pick: Int
         /// The task of candidate 0, if another one was picked.
         package let passedOver: String?
-        /// What happened while it ran.
+        /// The events while it ran.
         package internal(set) var events: [Event] = []
 
         /// Whether time moved on.

@@ -1,6 +1,6 @@
 package import Interleavings
 
-/// What happens to a design in the contrast, and what must hold then, in any order.
+/// One situation of the contrast, and the promises that a design must keep in it, in any order.
 package struct Trial: Sendable {
     /// The trial's event, as a clause.
     package let name: String

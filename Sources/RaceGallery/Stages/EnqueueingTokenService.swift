@@ -4,10 +4,10 @@ import Interleavings
 
 /// The articles' second stage: handlers wait in an array for one load.
 ///
-/// What it gets right: one load however many callers; answers in the order of the calls; a failure reaches all waiting
+/// Right: one load however many callers; answers in the order of the calls; a failure reaches all waiting
 /// callers and is not kept.
 ///
-/// What is wrong with it:
+/// Wrong:
 /// - **it is not thread-safe**: two threads corrupt the array, and both may find their handler alone in it. The behaviour is
 ///   undefined, so it may run only on one thread, its loader's answers included;
 /// - a cached token is handed over on the caller's own stack;

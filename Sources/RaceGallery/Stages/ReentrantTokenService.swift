@@ -2,10 +2,10 @@ package import AccessTokens
 
 /// The naive actor: check, await, set. It looks like the answer to the articles' question, but isn't.
 ///
-/// What it gets right: no data race, from any thread; a valid token is handed over without a load; a failure is not kept; the
+/// Right: no data race, from any thread; a valid token is handed over without a load; a failure is not kept; the
 /// service lives until its callers are answered.
 ///
-/// What is wrong with it:
+/// Wrong:
 /// - an actor is **re-entrant**: while one caller awaits its load, the next one enters, finds no token and loads as well. There
 ///   are as many loads as callers, as in ``UnpredictableTokenService``, and the last answer is kept, even if it is a revoked
 ///   token;

@@ -2,9 +2,9 @@ import TokenServiceConcurrency
 
 /// The second article's first trap: a request that is a class and holds the state of its execution.
 ///
-/// What it gets right: everything that holds the request can follow one execution at a time.
+/// Right: everything that holds the request can follow one execution at a time.
 ///
-/// What is wrong with it, since nothing keeps a caller from performing the same request again:
+/// Wrong, since nothing keeps a caller from performing the same request again:
 /// - two executions **share one state**: it is completed as soon as one of them is, and both get the first answer;
 /// - cancelling it for one owner cancels it for the other, and performing it again undoes a cancellation.
 ///

@@ -2,9 +2,9 @@ import TokenServiceConcurrency
 
 /// The second article's second trap: one loader for all screens, as a singleton would be.
 ///
-/// What it gets right: a single screen gets its movies, and closing it cancels its requests.
+/// Right: a single screen gets its movies, and closing it cancels its requests.
 ///
-/// What is wrong with it, with two screens:
+/// Wrong with two screens:
 /// - the movies that it holds are **those that arrived last**, for whichever screen;
 /// - a screen that closes cancels the other's requests too.
 ///

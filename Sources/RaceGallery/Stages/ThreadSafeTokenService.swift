@@ -4,10 +4,10 @@ package import Dispatch
 
 /// The articles' third and last stage: everything happens on one serial queue.
 ///
-/// What it gets right: callable from any thread; one load however many callers; every handler is called in the order of the
+/// Right: callable from any thread; one load however many callers; every handler is called in the order of the
 /// calls, on the queue, never on the caller's stack; with an injected queue, `queue.sync {}` waits for earlier calls.
 ///
-/// What is still wrong with it; the numbers are repeated in the code:
+/// Still wrong; the numbers are repeated in the code:
 /// 1. If it is released during a load, no handler is ever called.
 /// 2. A loader that never answers blocks every later caller.
 /// 3. A loader that answers twice overwrites the token with its second answer.

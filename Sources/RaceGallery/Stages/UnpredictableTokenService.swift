@@ -4,10 +4,10 @@ import Interleavings
 
 /// The articles' first stage: a cached token, or a load for each caller that finds none.
 ///
-/// What it gets right: a valid token is handed over at once; a failure is not kept; every caller of a loader that answers once is
+/// Right: a valid token is handed over at once; a failure is not kept; every caller of a loader that answers once is
 /// answered once, even after the service was released.
 ///
-/// What is wrong with it:
+/// Wrong:
 /// - two calls before the first load ends start **two loads**; a server that keeps one token valid revokes the first token while
 ///   its caller holds it, and the last answer to arrive is kept, which may be the revoked token;
 /// - answers arrive in the order in which the loads end, not in the order of the calls, and sometimes on the caller's own stack;

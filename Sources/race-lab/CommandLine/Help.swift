@@ -1,4 +1,4 @@
-/// What `--help` prints.
+/// The output of `--help`.
 enum Help {
     static let text = """
         race-lab shows what happens when many callers need an access token at once.

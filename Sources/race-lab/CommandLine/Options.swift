@@ -3,7 +3,7 @@ import RaceGallery
 
 /// The options of the command line.
 struct Options: Equatable {
-    /// What the lab runs.
+    /// The mode in which the lab runs.
     enum Mode: Equatable {
         case help, museum
         case contrast(callers: Int)

@@ -2,7 +2,7 @@ import Foundation
 import Interleavings
 import RaceGallery
 
-/// What `--show` prints: how often a design fails in each trial, and its shortest failing schedule.
+/// The output of `--show`: how often a design fails in each trial, and its shortest failing schedule.
 struct Exhibition: CustomStringConvertible {
     private let design: Design
     private let contrast: Contrast

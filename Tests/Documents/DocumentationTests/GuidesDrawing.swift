@@ -6,7 +6,7 @@ struct GuidesDrawing {
         case dark = "~dark"
     }
 
-    /// What a part of the drawing stands for; each has a colour in both appearances.
+    /// The meaning of a part of the drawing; each has a colour in both appearances.
     enum Ink: String {
         case text, note, line, grid, fresh, either, refresh, leeway, attempt
 

@@ -2,7 +2,7 @@ import AccessTokens
 import Foundation
 import Insides
 
-/// What pauses between failed loads cost and save while a server is unreachable and callers keep asking.
+/// The costs and savings of pauses between failed loads while a server is unreachable and callers keep asking.
 enum Recovery {
     /// How a program continues after a failed load.
     enum Pacing: String, CaseIterable {

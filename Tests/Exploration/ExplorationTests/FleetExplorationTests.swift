@@ -161,7 +161,7 @@ import TokenServiceConcurrency
             loader: StrictServer.Client(server: server, number: number))
     }
 
-    /// What happens to one of the processes, or to the store.
+    /// An event at one of the processes, or at the store.
     private enum Fault: CaseIterable {
         case freeze, longFreeze, kill, lostAnswers, failures, conflict, outage
     }

@@ -87,7 +87,7 @@ enum Untouched: Sendable {
             }
     }
 
-    /// What must be driven to find it; `nil`: it isn't found.
+    /// The code that must be driven to find it; `nil`: it isn't found.
     var driving: Driving? {
         switch self {
         case .found: .everything

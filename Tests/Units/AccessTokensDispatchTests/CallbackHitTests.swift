@@ -89,7 +89,7 @@ struct CallbackHitTests {
         other.withLock { other in
             other = {
                 shim.retrieveToken { _ in log.append("second") }
-                // What `queue.sync {}` would wait for.
+                // The deliveries for which `queue.sync {}` would wait.
                 queue.run()
                 log.append("synchronous")
             }

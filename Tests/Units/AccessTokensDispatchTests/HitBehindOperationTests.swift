@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 @Suite("Guarantees 5 and 13: no call gets a token that an operation before it ended")
 struct HitBehindOperationTests {
-    /// What ends the token "old".
+    /// The event that ends the token "old".
     enum Ending: CaseIterable, Sendable {
         case refused, replaced, signedOut
 

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 @Suite("A process killed at any moment of a rotation keeps a grant that the server accepts")
 struct KillTests {
-    /// What the client was doing when killed: with the server's last answer saved or not, and with how many partial saves.
+    /// The client's state when it was killed: with the server's last answer saved or not, and with how many partial saves.
     private struct Tally {
         var kills = 0
         var saved = 0

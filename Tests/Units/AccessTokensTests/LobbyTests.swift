@@ -143,7 +143,7 @@ import TokenServiceConcurrency
         eavesdropper.listen {}
     }
 
-    /// What can happen to a caller after it has taken its place.
+    /// The events that a caller can meet after it has taken its place.
     enum Happening: String, CaseIterable { case settles, left, a, b }
 
     @Test func `in whatever order a caller suspends, leaves and is answered, it gets the first answer, once`() throws {

@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-/// What happens to a caller between the steps of a miss: to the actor, back with its place, and until it waits.
+/// A caller between the steps of a miss: to the actor, back with its place, and until it waits.
 @Suite("Guarantees 2, 6 and 7, for callers on their way")
 struct OnTheWayTests {
     let scene = Scene()

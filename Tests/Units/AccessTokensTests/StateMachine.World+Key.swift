@@ -57,7 +57,7 @@ extension World {
         }
         key.append(-2)
         if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
-        // What the checks know about that token.
+        // The checks' knowledge of that token.
         let isHeld = held != nil && held == (machine.state.cached ?? machine.reserve)?.token
         key.append(held == nil ? -15 : isHeld ? (hasFailed ? -16 : -17) : -18)
         key.append(-5)

@@ -17,7 +17,7 @@ struct QueueProgram: Sendable, CustomTestStringConvertible {
     let name: String
     /// Whether each queue is concurrent.
     var queues = [false]
-    /// What each task does.
+    /// The actions of each task.
     let tasks: [[Act]]
 
     var testDescription: String { name }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import race_lab
 
-/// What `--show` prints.
+/// The output of `--show`.
 @Suite(.unaided) struct `The exhibition` {
     @Test(
         arguments: [

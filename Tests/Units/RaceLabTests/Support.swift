@@ -35,7 +35,7 @@ struct LabRun: Sendable {
     /// Once for all tests, since it takes a second.
     static let usual = Task { try await Overrides.unaided { try await LabRun(callers: Options.usualCallers) } }
 
-    /// What the lab prints.
+    /// The lab's output.
     var text: String {
         events.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n")
     }
@@ -50,7 +50,7 @@ private let exhibitions = Dictionary(
         (design.name, Task { try await Overrides.unaided { try await Exhibition(of: design) } })
     })
 
-/// What `--show` prints.
+/// The output of `--show`.
 func exhibition(of name: String) async throws -> String { try await exhibition(named: name).description }
 
 /// Returns what `--show` explores, once for all tests.

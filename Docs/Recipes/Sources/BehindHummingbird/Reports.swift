@@ -56,7 +56,7 @@ struct Reports {
 }
 
 extension HTTPError {
-    /// What the tenant can do: sign in with the API, or wait.
+    /// The tenant's remedy: to sign in with the API, or to wait.
     init(_ error: TokenServiceError) {
         switch error.remedy {
         case .signIn: self.init(.unauthorized)

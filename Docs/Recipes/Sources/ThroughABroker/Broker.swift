@@ -120,7 +120,7 @@ struct Broker {
 }
 
 extension StoredToken {
-    /// What is left of the lifetime; `nil` if it has no end.
+    /// The rest of the lifetime; `nil` if it has no end.
     fileprivate var rest: Duration? {
         let age = max(0, Date.now.timeIntervalSince(received))
         return token.lifetime.map { $0 - .seconds(age) }

@@ -54,7 +54,7 @@ enum Table {
         try printSummary()
     }
 
-    /// What all faults of the tests did, and the rows above, to each transport.
+    /// The effects of all faults of the tests, and of the rows above, on each transport.
     static func printSummary() throws {
         let faults = Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes
         let all = rows + faults.map { ($0.testDescription, $0.reply) }

@@ -25,7 +25,7 @@ final class KeyWorld {
         let place: Int, stamp: Int
     }
 
-    /// What can happen to a key.
+    /// An event at a key.
     enum Event: Hashable {
         /// A caller asks for the service and keeps the result, or begins to create one.
         case ask(Int)
