@@ -39,9 +39,13 @@ package final class SharedStoreTrial: Sendable {
     /// In a task of its own, since that of the check may be cancelled.
     package func putBack(_ record: SharedRecord?) async {
         await Task { [store = stores[0]] in
+            var current = try? await store.load()
             for _ in 0..<10 {
-                let current = try? await store.load()
-                if case .done? = try? await store.swap(record?.bytes ?? Data(), ifAt: current?.revision) { return }
+                switch try? await store.swap(record?.bytes ?? Data(), ifAt: current?.revision) {
+                case .done?: return
+                case .conflict(let other?)?: current = other
+                case .conflict(nil)?, nil: current = try? await store.load()
+                }
             }
         }.value
     }

@@ -152,6 +152,18 @@ private struct CancellingStore: SharedTokenStore {
         #expect(await store.bytes == Data())
     }
 
+    // A mistaken store's loads are stale after 4, 9, … swaps.
+    @Test(arguments: 3...9) func `puts the record back over stale loads`(swaps: Int) async throws {
+        let store = MistakenStore(.staleLoads)
+        var revision: SharedRecord.Revision?
+        for number in 0..<swaps {
+            guard case .done(let next) = try await store.swap(Data("\(number)".utf8), ifAt: revision) else { continue }
+            revision = next
+        }
+        try await SharedStoreTrial([store]).putBack(nil)
+        #expect(await store.bytes == Data())
+    }
+
     @Test func `puts the record back even if the store fails a few times`() async throws {
         let store = SimulatedSharedStore(), trial = try await SharedStoreTrial([store])
         try await trial.runOneAtATime()
