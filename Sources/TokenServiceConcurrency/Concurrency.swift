@@ -20,10 +20,12 @@ package struct Lock<Value>: ~Copyable, Sendable {
     }
 
     /// Runs `body` with exclusive access to the value.
+    ///
+    /// The value isn't `inout sending`, as with `Mutex`: Swift 6.2 doesn't let a closure forward such a parameter.
     @inlinable
     @inline(__always)
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
+        _ body: (inout Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try mutex.withLock { value throws(Failure) in
             _ = edge.load(ordering: .acquiring)

@@ -32,7 +32,7 @@ struct Rounds: Sendable {
         for _ in 0..<rounds {
             for (index, subject) in subjects.enumerated() {
                 let duration = try await subject.time(counts[index])
-                results[index].append(duration / .nanoseconds(1) / Double(counts[index]))
+                results[index].append(duration / .nanoseconds(counts[index]))
             }
         }
         self.results = results

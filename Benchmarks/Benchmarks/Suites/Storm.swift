@@ -18,7 +18,7 @@ extension Suite {
                         use(try await service.retrieveToken())
                     }
                 }
-                results.append(duration / .nanoseconds(1) / Double(callers))
+                results.append(duration / .nanoseconds(callers))
             }
             // The first round warms up; the load of each service's first token is not the storm's.
             let stormLoads = Double(loads.load(ordering: .relaxed)) / Double(rounds + 1) - 1

@@ -45,9 +45,10 @@ struct CounterexampleReport<Specification: SequentialSpecification> {
 
     private var shownSteps: ArraySlice<DeadEnd.Step> { steps.suffix(Self.shown) }
     private var shownStuck: [Int] { stuck.prefix(Self.shown).sorted() }
+    private var shownIdle: [Int] { Array(idle.prefix(Self.shown)) }
 
     private var history: String {
-        let rows = (shownSteps.map(\.call) + shownStuck + idle.prefix(Self.shown)).sorted()
+        let rows = (shownSteps.map(\.call) + shownStuck + shownIdle).sorted()
         let chart = IntervalChart(rows.map { (calls[$0].beginning, calls[$0].end) })
         let crossed = Set(shownStuck)
         var table = TextTable("#", "caller", "operation", "returned", "time →")

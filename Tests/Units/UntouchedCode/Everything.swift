@@ -24,8 +24,8 @@ package func useEverything(_ note: @escaping @Sendable (String) -> Void) async t
     try await clock.sleep(for: .seconds(5))
     passed("sleeps")
 
-    async let short = rest(1)
-    async let long = rest(2)
+    async let short: Void = rest(1)
+    async let long: Void = rest(2)
     _ = try await (short, long)
     passed("async let")
 
