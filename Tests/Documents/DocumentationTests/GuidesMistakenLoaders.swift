@@ -6,8 +6,8 @@ import Testing
 // The mistaken loaders of “Writing a loader”, run. `GuideTests` compares the page with this file.
 
 private actor Backend {
-    private(set) lazy var tokens = TokenService { [unowned self] _ in
-        try await logIn()
+    private(set) lazy var tokens = TokenService { [unowned backend = self] _ in
+        try await backend.logIn()
     }
 
     func send(_ path: String) async throws -> String {

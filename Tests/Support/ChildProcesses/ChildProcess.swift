@@ -23,6 +23,17 @@ package final class ChildProcess: Sendable {
     /// One program starts at a time, so that no other inherits its pipes.
     private static let beginning = Lock<Void>(())
 
+    /// A program of this package, which the build puts beside the tests.
+    package static func program(_ name: String) -> URL {
+        #if canImport(Darwin)
+        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        #else
+        // The tests are a program. With Swift 6.2, `allBundles` ends it.
+        let tests: URL? = nil
+        #endif
+        return (tests ?? URL(filePath: CommandLine.arguments[0])).deletingLastPathComponent().appending(path: name)
+    }
+
     /// Starts a program.
     package init(_ program: URL, _ arguments: [String], connecting streams: Stream...) throws {
         (processIdentifier, ends) = try Self.beginning.withLock { _ in try Self.start(program, arguments, streams.map(\.number)) }

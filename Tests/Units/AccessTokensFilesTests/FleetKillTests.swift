@@ -53,6 +53,6 @@ struct FleetKillTests {
     }
 
     private func start(_ place: Place, _ ledger: String, _ more: String...) throws -> ChildProcess {
-        try ChildProcess(Rotation.program("shared-grant-worker"), [place.path, ledger] + more)
+        try ChildProcess(ChildProcess.program("shared-grant-worker"), [place.path, ledger] + more)
     }
 }

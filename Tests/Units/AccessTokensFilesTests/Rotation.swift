@@ -42,7 +42,7 @@ struct Rotation: Sendable {
     /// Lets a process save once, at a relative path, in a working directory that has been deleted; returns its output.
     func saveOnceNowhere(at path: String) async throws -> String {
         let script = #"mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@""#
-        let program = try Self.program.path
+        let program = Self.program.path
         let arguments = ["-c", script, place.directory + "/gone", program, path, ledger, "\(1 << 20)", "022"]
         return try await run(URL(fileURLWithPath: "/bin/sh"), arguments) { output, _ in
             String(decoding: output.readDataToEndOfFile(), as: UTF8.self)
@@ -94,14 +94,5 @@ struct Rotation: Sendable {
         }
     }
 
-    private static var program: URL { get throws { try program("token-file-rotator") } }
-
-    /// A program, which the build puts beside the tests.
-    static func program(_ name: String) throws -> URL {
-        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-        let place = (tests ?? URL(fileURLWithPath: CommandLine.arguments[0])).deletingLastPathComponent()
-        let program = place.appendingPathComponent(name)
-        try #require(FileManager.default.isExecutableFile(atPath: program.path), "\(program.path) is not built")
-        return program
-    }
+    private static let program = ChildProcess.program("token-file-rotator")
 }

@@ -80,7 +80,7 @@ final class StoreInProcess: SharedTokenStore {
     }
 
     private func start() throws -> ChildProcess {
-        let new = try ChildProcess(Rotation.program("shared-grant-worker"), [path], connecting: .input, .output)
+        let new = try ChildProcess(ChildProcess.program("shared-grant-worker"), [path], connecting: .input, .output)
         unsafe worker = new
         return new
     }

@@ -9,15 +9,13 @@ import Testing
 @Suite struct `The programs` {
     /// Runs a line of a shell in which `$0` is the program; returns its status and what it wrote to standard error.
     private func run(_ line: String, _ program: String) async throws -> (status: Int32, notes: String) {
-        let tests = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-        let place = (tests ?? URL(filePath: CommandLine.arguments[0])).deletingLastPathComponent()
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
             // On its own thread: reading blocks, and the pool has few threads.
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
                         let process = try ChildProcess(
-                            URL(filePath: "/bin/sh"), ["-c", line, place.appending(path: program).path],
+                            URL(filePath: "/bin/sh"), ["-c", line, ChildProcess.program(program).path],
                             connecting: .error)
                         let text = String(decoding: process[.error].readDataToEndOfFile(), as: UTF8.self)
                         return (process.waitUntilExit(), text)
