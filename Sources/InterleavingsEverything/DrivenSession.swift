@@ -34,10 +34,7 @@ import TokenServiceConcurrency
     static func open(_ doors: Doors, for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
         let session = DrivenSession(doors, engine)
         let lane = engine.addPool()
-        var pool: any TaskExecutor = Pool(session, lane: lane)
-        #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
-        if doors.contains(.sleeps) { pool = SleepingPool(session, lane: lane) }
-        #endif
+        let pool = Pool(session, lane: lane)
         session.pool = pool
         unsafe session.session.pointee.pool = executorWords(pool)
         if doors.contains(.main) { unsafe session.session.pointee.main = ActorExecutor.words(for: MainActor.shared) }
@@ -128,7 +125,7 @@ func executorWords(_ executor: any TaskExecutor) -> doors_executor {
     unsafe unsafeBitCast(executor as any TaskExecutor, to: doors_executor.self)
 }
 
-/// The pool of an execution, where sleeps have no door.
+/// The pool of an execution.
 final class Pool: TaskExecutor {
     private let session: DrivenSession
     private let lane: Int

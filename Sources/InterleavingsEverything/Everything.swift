@@ -36,8 +36,7 @@ struct Doors: OptionSet {
     static let time = Doors(rawValue: UInt32(doors_time))
     static let leaving = Doors(rawValue: UInt32(doors_leaving))
     static let pool = Doors(rawValue: UInt32(doors_pool))
-    /// Sleeps that use the executor of their task.
-    static let sleeps = Doors(rawValue: 1 << 31)
+    static let sleeps = Doors(rawValue: UInt32(doors_sleeps))
 
     static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
     /// The doors that make each call of a default actor a separate step.
@@ -97,6 +96,10 @@ struct ProgramDoors: LinkedDoors {
         let callbacks = unsafe doors_callbacks(
             actors: ActorExecutor.table,
             leave: { owner, deed in unsafe DrivenSession.at(owner).engine.noteLeaving(String(cString: deed)) },
+            sleep: { owner, job, delay in
+                let job = unsafe ExecutorJob(unsafeBitCast(job, to: UnownedJob.self))
+                unsafe DrivenSession.at(owner).engine.sleep(job, for: .nanoseconds(delay))
+            },
             global: executorWords(globalConcurrentExecutor).identity)
         return unsafe doors_install(callbacks).map { unsafe String(cString: $0) }
     }()

@@ -195,6 +195,11 @@ int64_t doors_duration(uint64_t time) {
     return duration > 0 ? duration : 0;
 }
 
+int64_t doors_sleep_duration(uint64_t time) {
+    int64_t duration = doors_duration(time);
+    return duration < 0 ? INT64_MAX : duration;
+}
+
 static void enqueue_later(doors_session *session, uint64_t time, object queue, doors_work *work) {
     int64_t delay = doors_duration(time);
     if (delay < 0) doors_work_drop(work);  // never, as Dispatch has it
@@ -207,7 +212,10 @@ REPLACE(void, dispatch_after, uint64_t time, object queue, block block) {
     else real_dispatch_after()(time, queue, block);
 }
 
+// 7. A sleep is a job, as the argument of a function of the runtime.
 REPLACE(void, dispatch_after_f, uint64_t time, object queue, void *context, doors_function function) {
+    doors_session *sleeping = is_in(doors_concurrency, (uintptr_t)function) ? with(doors_sleeps) : NULL;
+    if (sleeping) return doors_sleep(sleeping, context, doors_sleep_duration(time));
     doors_session *session = driving(doors_blocks);
     if (session) enqueue_later(session, time, queue, doors_make_work(function, context, NULL));
     else real_dispatch_after_f()(time, queue, context, function);

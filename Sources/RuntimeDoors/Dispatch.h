@@ -25,18 +25,25 @@ typedef struct {
 } doors_shared;
 extern doors_shared doors_queues;
 
-// Dispatch calls its own functions by their names, too, such as to wake a thread of its pool. Such a call isn't a step of
-// the code, and depends on real threads. (At a function's end the call is a jump, which looks like one of the code and always
-// comes.)
-extern uintptr_t doors_dispatch_start, doors_dispatch_end;
+/// The memory of a library.
+typedef struct {
+    uintptr_t start, end;
+} doors_library;
+extern doors_library doors_dispatch, doors_concurrency;
+
+static inline bool is_in(doors_library library, uintptr_t address) {
+    return address >= library.start && address < library.end;
+}
 
 // Always inlined, so that the address is that to which the replaced function returns.
 #define IN_CALLER static inline __attribute__((always_inline))
 
-IN_CALLER bool is_for_dispatch(void) {
-    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    return caller >= doors_dispatch_start && caller < doors_dispatch_end;
-}
+IN_CALLER bool is_called_by(doors_library library) { return is_in(library, (uintptr_t)__builtin_return_address(0)); }
+
+// Dispatch calls its own functions by their names, too, such as to wake a thread of its pool. Such a call isn't a step of
+// the code, and depends on real threads. (At a function's end the call is a jump, which looks like one of the code and always
+// comes.)
+IN_CALLER bool is_for_dispatch(void) { return is_called_by(doors_dispatch); }
 
 IN_CALLER doors_session *with(uint32_t door) {
     if (is_for_dispatch()) return NULL;
@@ -84,6 +91,8 @@ void doors_learn_items(void);
 void doors_changed(doors_wait, object);
 /// Nanoseconds from the step's present to a time of Dispatch; -1: never.
 int64_t doors_duration(uint64_t time);
+/// The same for a sleep, which has an end.
+int64_t doors_sleep_duration(uint64_t time);
 /// Enters a group without a stop.
 void doors_enter_group(object group);
 void dispatch_group_leave(object group);

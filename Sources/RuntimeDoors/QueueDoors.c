@@ -9,9 +9,11 @@ USE(void, dispatch_retain, object)
 USE(void, dispatch_release, object)
 USE(object, dispatch_get_global_queue, intptr_t, uintptr_t)
 USE(void *, dispatch_queue_get_specific, object, const void *)
+USE(void *, dispatch_get_context, object)
+USE(__attribute__((swiftcall)) void, swift_job_deallocate, void *, void *)
 
 doors_shared doors_queues;
-uintptr_t doors_dispatch_start, doors_dispatch_end;
+doors_library doors_dispatch, doors_concurrency;
 _Thread_local doors_thread_place doors_where;
 static void *serial_class, *concurrent_class, *global_class;
 
@@ -73,7 +75,48 @@ REPLACE(void *, dispatch_queue_create_with_target, const char *label, void *attr
     return queue;
 }
 
+// 7. Sleeps with a tolerance
+
+// The timer that the runtime makes on this thread, and its time.
+static _Thread_local struct {
+    object source;
+    uint64_t time;
+} timer;
+
+// What the runtime keeps with a timer. Source: swift/stdlib/public/Concurrency/DispatchGlobalExecutor.cpp, `struct __swift_job_source`.
+typedef struct {
+    object source;
+    void *job;
+} timed_job;
+
+REPLACE(void, dispatch_source_set_timer, object source, uint64_t time, uint64_t interval, uint64_t leeway) {
+    if (timer.source == source) {
+        timer.time = time;
+        time = UINT64_MAX;  // never
+    }
+    real_dispatch_source_set_timer()(source, time, interval, leeway);
+}
+
+// Lets the timer go, and gives its job to the simulation.
+REPLACE(void, dispatch_activate, object object) {
+    doors_session *session = timer.source == object ? with(doors_sleeps) : NULL;
+    if (!session) return real_dispatch_activate()(object);
+    int64_t delay = doors_sleep_duration(timer.time);
+    timer.source = NULL;
+    timed_job *timed = real_dispatch_get_context()(object);
+    void *job = timed->job;
+    doors_enter(NULL);
+    real_swift_job_deallocate()(job, timed);
+    real_dispatch_activate()(object);
+    real_dispatch_release()(object);
+    doors_enter(session);
+    doors_sleep(session, job, delay);
+}
+
 REPLACE(void *, dispatch_source_create, const void *type, uintptr_t handle, uintptr_t mask, void *queue) {
+    if (is_called_by(doors_concurrency) && with(doors_sleeps)) {
+        return timer.source = real_dispatch_source_create()(type, handle, mask, queue);
+    }
     doors_session *before = leave("made a DispatchSource, which isn't driven");
     void *result = real_dispatch_source_create()(type, handle, mask, queue);
     doors_enter(before);
@@ -126,23 +169,29 @@ REPLACE(void *, dispatch_queue_attr_make_initially_inactive, void *attribute) {
     return result;
 }
 
-// Dispatch's own code
+// Libraries
 
-static int note_dispatch(struct dl_phdr_info *image, size_t size, void *context) {
-    uintptr_t known = (uintptr_t)real_dispatch_retain();
+// Completes a library that begins with the address of one of its functions.
+static int note_library(struct dl_phdr_info *image, size_t size, void *context) {
+    doors_library *library = context;
+    uintptr_t known = library->start;
     for (int index = 0; index < image->dlpi_phnum; index++) {
         const ElfW(Phdr) *part = image->dlpi_phdr + index;
         uintptr_t start = image->dlpi_addr + part->p_vaddr;
         if (part->p_type != PT_LOAD || known < start || known >= start + part->p_memsz) continue;
-        doors_dispatch_start = start;
-        doors_dispatch_end = start + part->p_memsz;
+        *library = (doors_library){start, start + part->p_memsz};
         return 1;
     }
     return 0;
 }
 
 // Before any session, as all of the above.
-__attribute__((constructor)) static void find_dispatch(void) { dl_iterate_phdr(note_dispatch, NULL); }
+__attribute__((constructor)) static void find_libraries(void) {
+    doors_dispatch.start = (uintptr_t)real_dispatch_retain();
+    doors_concurrency.start = (uintptr_t)real_swift_job_deallocate();
+    dl_iterate_phdr(note_library, &doors_dispatch);
+    dl_iterate_phdr(note_library, &doors_concurrency);
+}
 
 // Queues
 

@@ -43,6 +43,12 @@ doors_session *doors_leave(const char *deed) {
     return session;
 }
 
+void doors_sleep(doors_session *session, void *job, int64_t delay) {
+    doors_enter(NULL);
+    callbacks.sleep(session->owner, job, delay);
+    doors_enter(session);
+}
+
 // New tasks. Source of the records: swift/include/swift/ABI/TaskOptions.h and MetadataValues.h, `enum class TaskOptionRecordKind`.
 
 enum {

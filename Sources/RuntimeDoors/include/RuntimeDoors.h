@@ -29,7 +29,9 @@
 //    Is the simulation's executor, so that code which asks for the default pool stays in the simulation, as `TokenService` does.
 //    If the getter were inlined, such code would leave the simulation, and the check would fail.
 //
-// Sleeps have no door here: they go to the executor of their task, which takes them (see `SleepingPool.swift`).
+// 7. Sleeps: `dispatch_after_f`; `dispatch_source_create`, `_set_timer` and `dispatch_activate` for one with a tolerance
+//    The runtime lets Dispatch run the job that ends a sleep. Called with a function of the runtime, or by the runtime, these give the
+//    job and its delay to the simulation. If sleeps came by another way, they would leave the simulation, and the check would fail.
 
 /// An executor as the runtime passes it: an object and a witness table, possibly with flags.
 typedef struct {
@@ -44,6 +46,7 @@ enum {
     doors_time = 8,
     doors_leaving = 16,
     doors_pool = 32,
+    doors_sleeps = 64,
 };
 
 /// One execution of a simulation.
@@ -66,6 +69,8 @@ typedef struct {
     uintptr_t actors;
     /// Takes note of a step that leaves the simulation, such as "started a thread".
     void (*_Nonnull leave)(void *_Nonnull owner, const char *_Nonnull deed);
+    /// Takes the job that ends a sleep, and the nanoseconds until then.
+    void (*_Nonnull sleep)(void *_Nonnull owner, void *_Nonnull job, int64_t delay);
     /// The program's global executor.
     uintptr_t global;
 } doors_callbacks;
@@ -83,6 +88,9 @@ doors_session *_Nullable doors_current(void);
 
 /// Tells the session of this thread that its step leaves it, and returns the session; NULL: there is none.
 doors_session *_Nullable doors_leave(const char *_Nonnull deed);
+
+/// Gives the simulation the job that ends a sleep.
+void doors_sleep(doors_session *_Nonnull session, void *_Nonnull job, int64_t delay);
 
 /// The name of a way out that other libraries take without passing here; NULL: there is none.
 const char *_Nullable doors_missing_exit(void);
