@@ -15,16 +15,23 @@ extension AccessTokenLoader {
     public var tokenLoader: some TokenLoader { CallbackTokenLoader(loader: self) }
 }
 
-struct CallbackTokenLoader: TokenLoader {
+struct CallbackTokenLoader: SelfStartingLoader {
     let loader: any AccessTokenLoader
 
     var isRepeatable: Bool { loader.isRepeatable }
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        switch call() {
+        switch await callOutside() {
         case .kept(let result): try result.get()
         case .awaited(let answer): try await answer.value()
         }
+    }
+
+    /// Calls the loader where its code may block: neither on the service's own queue, nor on a thread of the pool, which callers may
+    /// hold.
+    private func callOutside() async -> Promise.Outcome {
+        guard ServiceQueue.isPreferred else { return call() }
+        return await withTaskExecutorPreference(ServiceQueue(label: "AccessTokenLoader")) { call() }
     }
 
     /// From now on, only the handler retains the promise.

@@ -46,7 +46,7 @@ final class LentGrant: LoadTurn {
         store: (any TokenStore)?, environment: TokenService.Environment, clock: ServiceClock,
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: ServiceTether
     ) {
-        executor = environment.ownExecutor
+        executor = environment.executor
         loadExecutor = environment.loadExecutor
         outlet = onDiscard.map { GrantOutlet($0) }
         self.clock = clock

@@ -45,7 +45,7 @@ extension TokenServices {
         }.value
     }
 
-    private var executor: (any TaskExecutor)? { environment.ownExecutor }
+    private var executor: (any TaskExecutor)? { environment.executor }
 
     private func hold() -> Set<Key> {
         registry.withTable { $0.hold() }.keys.union(grants.withTable { $0.hold() }.keys)

@@ -107,7 +107,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         self.registry = registry
         // No caller uses a grant's service, and the keys' own services announce its loads and sign-ins, so only its store's
         // failures are announced. Its generation grows with each refresh token and isn't the key's.
-        grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { [executor = environment.ownExecutor] event, key in
+        grants = KeyRegistry(keepingIdle: limit, clock: clock, hub: hub) { [executor = environment.executor] event, key in
             guard event.name == .storeFailed else { return }
             guard let service = registry.service(of: key) else { return registry.announce(event.with(generation: 0), of: key) }
             Task.detached(on: executor) { await service.announce(ofOther: event) }

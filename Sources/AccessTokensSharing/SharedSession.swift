@@ -27,7 +27,7 @@ final class SharedSession: Sendable {
         self.sharing = sharing
         self.clock = clock
         wallClock = environment.wallClock
-        (executor, loadExecutor) = (environment.ownExecutor, environment.loadExecutor)
+        (executor, loadExecutor) = (environment.executor, environment.loadExecutor)
     }
 
     /// Returns the state with which a flight begins; a check leaves the user's request to retry to the next load.

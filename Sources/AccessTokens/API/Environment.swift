@@ -25,8 +25,8 @@ extension TokenService {
         /// Time limits never run there: they hold even while a loader blocks the executor's only thread.
         package var loadExecutor: (any TaskExecutor)?
 
-        /// Where time limits and visits to the actor run; `nil`: on the default pool.
-        package var ownExecutor: (any TaskExecutor)?
+        /// Where time limits and visits to the actor run; `nil`: on a serial queue of their own.
+        package var executor: (any TaskExecutor)?
 
         /// Creates an environment; the defaults suit programs.
         ///
@@ -34,17 +34,24 @@ extension TokenService {
         ///   - clock: The clock that measures lifetimes, limits and pauses. The default one also counts while the machine sleeps.
         ///   - wallClock: The wall clock for ``TokenServiceError/retryAt`` and for the age of a restored token.
         ///   - seed: The seed of the jitter.
-        ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool.
+        ///   - executor: Where the service's own work runs, and where its time limits are checked; `nil`: on a serial queue that
+        ///     all services share. That queue needs no thread of Swift's pool, nor of `DispatchQueue.global()`, so callers that
+        ///     block all of those threads delay no other caller and no limit.
+        ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool. A program whose code blocks the pool's threads
+        ///     needs one if its loader is `async`; a loader with a completion handler is called on a thread of its own.
         public init(
             clock: any Clock<Duration> = ContinuousClock(),
             wallClock: @escaping @Sendable () -> Date = { Date() },
             seed: UInt64 = .random(in: .min ... .max),
+            executor: (any TaskExecutor)? = nil,
             loadExecutor: (any TaskExecutor)? = nil
         ) {
             self.clock = clock
             self.wallClock = wallClock
             self.seed = seed
-            self.loadExecutor = loadExecutor
+            self.executor = executor
+            // Behind a loader that blocks it, no limit would hold.
+            self.loadExecutor = loadExecutor ?? executor.map { _ in globalConcurrentExecutor }
         }
 
         /// An environment in which everything the service does runs on one executor, its time limits included.
@@ -62,9 +69,7 @@ extension TokenService {
             wallClock: @escaping @Sendable () -> Date = { Date() },
             seed: UInt64 = .random(in: .min ... .max)
         ) -> Environment {
-            var environment = Environment(clock: clock, wallClock: wallClock, seed: seed, loadExecutor: executor)
-            environment.ownExecutor = executor
-            return environment
+            Environment(clock: clock, wallClock: wallClock, seed: seed, executor: executor, loadExecutor: executor)
         }
     }
 }

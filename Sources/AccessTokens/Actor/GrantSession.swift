@@ -120,7 +120,7 @@ extension TokenService {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        let task = Task.detached(on: executor, priority: urgency.priority) {
+        let task = Task.detached(on: foreignExecutor, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }
@@ -148,7 +148,7 @@ extension TokenService {
     ) async -> Result<AccessToken, any Error> {
         // More callers may have joined while the record was being read.
         let urgency = max(.current, lobby.withLock { $0.urgency })
-        let task = Task.detached(on: executor, priority: urgency.priority) { [loader, loadExecutor] in
+        let task = Task.detached(on: loadStart, priority: urgency.priority) { [loader, loadExecutor] in
             try await LoadMembership.$current.withValue(membership) {
                 try await withTaskExecutorPreference(loadExecutor) {
                     // This process may have been suspended for so long that other processes no longer respect its mark.
@@ -194,7 +194,7 @@ extension TokenService {
             handOver([DiscardedGrant(token: token, reason: isSignedOut ? .signedOut : isReplaced ? .replaced : .superseded)])
         }
         if let afterwards = end.afterwards {
-            Task.detached(on: executor) {
+            Task.detached(on: foreignExecutor) {
                 await afterwards()
                 // The service may be released from now on.
                 await self.step { _, _ in }

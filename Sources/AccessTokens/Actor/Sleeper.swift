@@ -93,7 +93,7 @@ package final class Sleeper: Sendable {
     private static let few = 64
 
     /// The sleeper of all services on the default clock.
-    static let shared = Sleeper(clock: .continuous, executor: nil)
+    static let shared = Sleeper(clock: .continuous, executor: ServiceQueue.shared)
 
     let clock: ServiceClock
     private let executor: (any TaskExecutor)?
@@ -151,10 +151,15 @@ package final class Sleeper: Sendable {
         guard let end else { return }
         // The shared sleeper never ends. A single weak reference to it would make each use cost three times as much.
         let shared = self === Sleeper.shared ? self : nil
-        let task = Task.detached(on: executor) { [clock, shared, weak own = shared == nil ? self : nil] in
+        if executor === ServiceQueue.shared, clock.isSystemClock {
+            return ServiceQueue.shared.run(after: end - clock.now()) { [clock, shared, weak own = shared == nil ? self : nil] in
+                await (shared ?? own)?.wake(from: end, at: clock.now())
+            }
+        }
+        let task = Task.detached(on: executor) { [clock, weak self] in
             guard await clock.hasPassed(end) else { return }
             // A clock that can't sleep counts as having passed the time.
-            await (shared ?? own)?.wake(from: end, at: max(clock.now(), end))
+            await self?.wake(from: end, at: max(clock.now(), end))
         }
         let isNeeded = state.withLock { state in
             guard let index = state.sleeps.firstIndex(where: { $0.end == end }) else { return false }
@@ -211,7 +216,7 @@ package struct Alarms: ~Copyable, Sendable {
         at time: Duration, on clock: ServiceClock, executor: (any TaskExecutor)?, _ ring: @escaping Sleeper.Ring
     ) {
         // An execution that an explorer drives has its own sleeper: its sleeps begin and end with it.
-        let isShared = clock === ServiceClock.continuous && executor == nil && !DrivenExecutions.areRunning
+        let isShared = clock === ServiceClock.continuous && executor === ServiceQueue.shared && !DrivenExecutions.areRunning
         let (later, alarm) = state.withLock { state -> (Sleeper.Alarm?, Sleeper.Alarm?) in
             let sleeper = isShared ? .shared : state.ownSleeper ?? Sleeper(clock: clock, executor: executor)
             if !isShared { state.ownSleeper = sleeper }

@@ -214,7 +214,8 @@ extension TokenService {
 extension TokenService {
     /// Enters the actor, but never on an executor that foreign code may block.
     ///
-    /// A default actor runs where the task that visits it prefers to run. If caller A prefers an executor whose only thread is
+    /// With an executor from the environment the service runs like a default actor, which runs where the task that visits it
+    /// prefers to run. If caller A prefers an executor whose only thread is
     /// busy, its visit waits there, and everything behind it: caller B on the pool, and the alarm that would end B's wait. So a
     /// task with a preference of its own visits on the service's executor, and returns to its own afterwards.
     nonisolated(nonsending) func visit<Outcome: Sendable>(
@@ -238,7 +239,7 @@ extension TokenService {
                 return Caller(isCancelled: false, urgency: .current, prefersForeignExecutor: false)
             }
             let isForeign: Bool
-            if let preferred = unsafe task.unownedTaskExecutor {
+            if isolation != nil, let preferred = unsafe task.unownedTaskExecutor {
                 isForeign = executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
             } else {
                 isForeign = false

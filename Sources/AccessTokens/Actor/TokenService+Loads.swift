@@ -21,7 +21,7 @@ extension TokenService {
         if let ties, let session = ties.session { return share(by: session, urgency: urgency) }
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
-        let task = Task.detached(on: executor, priority: urgency.priority) {
+        let task = Task.detached(on: loadStart, priority: urgency.priority) {
             // One closure: each awaiting function would need its own frame.
             let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
                 do {
@@ -123,7 +123,7 @@ extension TokenService {
     func cancel(_ flight: Int) {
         guard let load, load.flight == flight else { return }
         let isShared = machine.isShared
-        Task.detached(on: executor) { isShared ? load.loader?.cancel() : load.task.cancel() }
+        Task.detached(on: foreignExecutor) { isShared ? load.loader?.cancel() : load.task.cancel() }
     }
 
     /// Passes a grant to the program, to be revoked.

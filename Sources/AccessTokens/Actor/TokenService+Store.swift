@@ -18,7 +18,9 @@ extension TokenService {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
-        let task = Task.detached(on: executor, priority: urgency.priority) { [loadExecutor] in
+        // Begins on the pool unless the store has an executor: the service's own queue is no place for it.
+        let start = loadExecutor == nil ? foreignExecutor : executor
+        let task = Task.detached(on: start, priority: urgency.priority) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }

@@ -20,10 +20,14 @@ import Foundation
 public actor TokenService {
     typealias Machine = StateMachine
 
-    /// The executor of time limits and visits to the actor; `nil`: the default pool.
+    /// The executor of time limits and visits to the actor; `nil`: the default pool, where an explorer drives everything.
     package nonisolated let executor: (any TaskExecutor)?
+    /// The default actor that this service runs like; `nil`: its executor is the queue that services share.
+    nonisolated let isolation: DefaultIsolation?
     /// Where the loader and the store run; `nil`: on the default pool.
     nonisolated let loadExecutor: (any TaskExecutor)?
+    /// Where a load begins, on its way to the loader; `nil`: on the default pool.
+    nonisolated let loadStart: (any TaskExecutor)?
     nonisolated let clock: ServiceClock
     /// Serves callers without entering the actor: has the snapshot that they see and the queue in which they wait.
     nonisolated let lobby = Lock(Lobby<Waiter>())
@@ -78,8 +82,12 @@ public actor TokenService {
         policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, seed: UInt64,
         loader: any TokenLoader, ties: ServiceTies?, isDrained: Bool = false
     ) {
-        executor = environment.ownExecutor
+        // An explorer drives default actors and the pool, but no queue.
+        let isQueued = environment.executor == nil && !DrivenExecutions.areRunning
+        executor = isQueued ? ServiceQueue.shared : environment.executor
+        isolation = isQueued ? nil : DefaultIsolation()
         loadExecutor = environment.loadExecutor
+        loadStart = loadExecutor != nil || loader is any SelfStartingLoader ? executor : environment.executor
         self.clock = clock
         self.loader = loader
         self.ties = ties
@@ -90,6 +98,15 @@ public actor TokenService {
             seed: seed)
         if isDrained { machine.drain() }
     }
+
+    /// The executor on which the actor's calls run; it needs no thread that a program can hold, unless the environment has another.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        guard let isolation else { return unsafe ServiceQueue.shared.asUnownedSerialExecutor() }
+        return unsafe isolation.unownedExecutor
+    }
+
+    /// Where tasks run that call the program's own code; `nil`: on the default pool.
+    nonisolated var foreignExecutor: (any TaskExecutor)? { executor === ServiceQueue.shared ? nil : executor }
 
     /// Takes an event and performs its effects; the only way to change the state.
     ///
