@@ -10,18 +10,22 @@ import RaceGallery
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
             let options = try Options(parsing: arguments)
-            switch options.mode {
-            case .help: Console.print(Help.text)
-            case .museum: Console.print(try await MuseumPage.text())
-            case .contrast(let callers): try await simulate(callers, options)
-            case .show(let name, let page): try await show(name, page: page)
-            case .server(let server): try await connect(to: server, options)
-            }
+            try await Console.$columns.withValue(Console.width(of: STDOUT_FILENO)) { try await run(options) }
             try Console.finish()
         } catch let error as UsageError {
             end("\(error) (--help shows all options)", status: usageStatus)
         } catch {
             end("\(error)", status: 1)
+        }
+    }
+
+    private static func run(_ options: Options) async throws {
+        switch options.mode {
+        case .help: Console.print(Help.text)
+        case .museum: Console.print(try await MuseumPage.text())
+        case .contrast(let callers): try await simulate(callers, options)
+        case .show(let name, let page): try await show(name, page: page)
+        case .server(let server): try await connect(to: server, options)
         }
     }
 
@@ -40,7 +44,11 @@ import RaceGallery
         Console.print(exhibition.description)
         guard let path else { return }
         guard let page = exhibition.page else { return Console.print("\nNo page: no schedule fails.") }
-        try Data(page.utf8).write(to: URL(filePath: path), options: .atomic)
+        do {
+            try Data(page.utf8).write(to: URL(filePath: path), options: .atomic)
+        } catch {
+            throw OutputError(page: path, error)
+        }
         Console.print("\nA page to walk through: \(path)")
     }
 

@@ -97,10 +97,12 @@ public struct TokenServiceError: Error, Sendable {
         let retryOffset: Duration?
         /// Whether that moment had already come when it was set.
         let isDue: Bool
+        /// Whether the token that the call was to replace isn't of the present session.
+        let isAboutRefusal: Bool
 
         init(
             _ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil,
-            isDue: Bool = false
+            isDue: Bool = false, isAboutRefusal: Bool = false
         ) {
             self.code = code
             self.underlying = underlying
@@ -108,11 +110,17 @@ public struct TokenServiceError: Error, Sendable {
             self.retryAt = retryAt
             self.retryOffset = retryOffset
             self.isDue = isDue
+            self.isAboutRefusal = isAboutRefusal
         }
     }
 
     package init(_ code: Code, underlying: (any Error)? = nil, remedy: Remedy? = nil) {
         details = Details(code, underlying, remedy ?? Self.remedies[code] ?? .retry)
+    }
+
+    /// The error `reset` of a call whose refused token isn't of the present session.
+    static var refusedElsewhere: TokenServiceError {
+        TokenServiceError(Details(.reset, nil, remedies[.reset] ?? .retry, isAboutRefusal: true))
     }
 
     private init(_ details: Details) {
@@ -169,9 +177,10 @@ extension TokenServiceError: DescribedError {
             "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the grant is "
                 + "shared, waiting for another process counts towards that time."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load continues for other callers."
-        case .reset:
-            "The session of this call has ended, or another service handed out the refused token. Don't repeat the call for the "
+        case .reset where details.isAboutRefusal:
+            "The refused token is of a session that has ended, or another service handed it out. Don't repeat the request for the "
                 + "next user."
+        case .reset: "The session of this call has ended: the user has signed out since. Don't repeat the call for the next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tokenRejectedBefore:
             "The authorization server returned a token that was refused before. Check for a cache in front of the server."

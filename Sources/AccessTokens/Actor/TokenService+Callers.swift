@@ -55,7 +55,7 @@ extension TokenService {
         insteadOf refused: AccessToken, within limit: Duration? = nil
     ) async throws -> AccessToken {
         let seen = await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
-        guard let (token, generation) = seen else { throw TokenServiceError(.reset) }
+        guard let (token, generation) = seen else { throw TokenServiceError.refusedElsewhere }
         if let token { return token }
         // A reset from now on ends this call, which belongs to the generation before that reset.
         guard let limit else { return try await join(seen: generation) }

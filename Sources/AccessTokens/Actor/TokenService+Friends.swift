@@ -51,7 +51,7 @@ extension TokenService {
         insteadOf refused: AccessToken, then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) {
         guard let seen = step({ $0.retrieve(insteadOf: refused, at: $1) }) else {
-            return answer(.failure(TokenServiceError(.reset)))
+            return answer(.failure(TokenServiceError.refusedElsewhere))
         }
         join(callers: 1, seen: seen.generation, then: answer)
     }

@@ -50,7 +50,12 @@ package enum MuseumPage {
         for callbacks, under every schedule that the tests try.
 
         We ran the projects marked [R], and saw the bug. We read the source of those marked [S]. The other bugs are described in
-        the projects' issues and pull requests. A schedule fits one build configuration, and these fit a \(build) build.
+        the projects' issues and pull requests.
+
+        A *schedule* is an order in which the parts of a program run. The last three columns say which one of the tried schedules
+        was the first to fail (1: the very first), which strategy of the explorer chose it, and what is left of it after shrinking:
+        the choice at each step, as `.replay` takes it, where 0 is the usual one; nothing is left if the usual order fails. A
+        schedule fits one build configuration, and these fit a \(build) build.
 
         `swift run race-lab --museum` prints this table and a diagram of each bug, and the documentation site has both. Don't
         edit `Docs/Museum.md`. This command writes it, and a test compares it with the exhibits:

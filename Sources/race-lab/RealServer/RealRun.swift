@@ -15,9 +15,10 @@ final class RealRun: Sendable {
     private let ask: @Sendable () async throws -> AccessToken
     private let tally = Lock(Tally())
 
-    static let announcement =
+    static var announcement: String {
         "The same callers with two other designs follow: each caller of the naive actor may send a request of its own."
-        .wrapped(indent: 0)
+            .wrapped(indent: 0)
+    }
 
     /// The designs to compare with: one that loads for each caller, and one that makes all callers wait at expiry.
     static func others(with loader: some TokenLoader) -> [RealRun] {

@@ -43,9 +43,8 @@ struct Exhibition: CustomStringConvertible {
         let rows = contrast.trials.map { [$0.trial.name, "\($0.summary.schedules)", "\($0.summary.failures)"] }
         let table = Table(headings: [["trial"], ["schedules"], ["failing"]], rows: rows)
         let text = [heading, table.lines.joined(separator: "\n"), picture].joined(separator: "\n\n")
-        // The diagram already fits; only a sentence or the replay line can be too long.
-        return text.components(separatedBy: "\n").map { $0.wrapped(indent: $0.hasPrefix(" ") ? 8 : 0) }
-            .joined(separator: "\n")
+        // Code that is copied stays whole: the replay line is the only one that is both indented and too long.
+        return text.components(separatedBy: "\n").map { $0.hasPrefix(" ") ? $0 : $0.wrapped(indent: 0) }.joined(separator: "\n")
     }
 
     private var heading: String {
@@ -60,6 +59,23 @@ struct Exhibition: CustomStringConvertible {
         guard let (trial, failure) = shortest else {
             return "Every caller is answered once, in order, with a token that the server accepts, after one load."
         }
-        return "The shortest with \(Self.callers) callers, where \(trial.name):\n\n\(failure)"
+        let diagram = failure.diagram
+        let fits = diagram.split(separator: "\n").allSatisfy { $0.count <= Console.columns }
+        let report = fits ? failure.text : failure.text.replacing(diagram, with: Self.list(failure.trace))
+        return "The shortest with \(Self.callers) callers, where \(trial.name):\n\n\(report)"
+    }
+
+    /// The diagram's steps one below the other, for a window in which it doesn't fit.
+    private static func list(_ trace: Trace) -> String {
+        let lines = trace.steps.flatMap { step in
+            step.events.filter { $0.kind != .start && $0.kind != .end && !$0.text.isEmpty }.map { event in
+                let number = "\(step.number)"
+                let space = String(repeating: " ", count: max(4 - number.count, 0))
+                let place = "\(space)\(number) \(step.pick > 0 ? "►" : " ") "
+                return "\(place)\(event.task.isEmpty ? step.task : event.task): \(event.text)".wrapped(indent: 9)
+            }
+        }
+        let legend = trace.steps.contains { $0.pick > 0 } ? ["", "► the schedule left the usual order here"] : []
+        return (lines + legend).joined(separator: "\n")
     }
 }

@@ -51,19 +51,23 @@ struct SimulationReport: Encodable {
             rows: Self.counts.map { count in [count.name] + ordered(designs.map(count.value)) })
     }
 
-    private static let notes = [
-        ("Lower is better, except for “sign-out holds” and “schedules”, the orders that were tried. Time is simulated: the numbers "
-            + "are the same in every run.").wrapped(indent: 0),
-        ("* For one thread only, and run on one here: its behaviour on several is undefined. Its schedules are those of several "
-            + "threads that take turns.").wrapped(indent: 2),
-    ]
+    private static var notes: [String] {
+        [
+            ("Lower is better, except for “sign-out holds” and “schedules”, the orders that were tried. Time is simulated: the numbers "
+                + "are the same in every run.").wrapped(indent: 0),
+            ("* For one thread only, and run on one here: its behaviour on several is undefined. Its schedules are those of several "
+                + "threads that take turns.").wrapped(indent: 2),
+        ]
+    }
 
-    private static let lesson =
+    private static var lesson: String {
         "To remember: a check, an await and a write are three steps, even in an actor. Share the load, not only the token."
-        .wrapped(indent: 0)
+            .wrapped(indent: 0)
+    }
 
     private static func line(_ name: String, _ text: String) -> String {
-        let column = 23
+        // In a narrow window a text has the whole width.
+        let column = Console.columns < 60 ? 2 : 23
         let padded = name + String(repeating: " ", count: max(column - name.count, 1))
         return (padded + text).wrapped(indent: column)
     }

@@ -1,4 +1,6 @@
 /// Columns that line up: the first one to the left, the others to the right, under headings of several lines.
+///
+/// Where that takes more columns than a line has, it is a list: each row is a group of lines, one for each of its cells.
 struct Table {
     private let headings: [[String]]
     private let rows: [[String]]
@@ -10,6 +12,19 @@ struct Table {
 
     /// The table, line by line, without trailing space.
     var lines: [String] {
+        let table = aligned
+        return table.allSatisfy { $0.count <= Console.columns } ? table : list
+    }
+
+    private var list: [String] {
+        let names = headings.dropFirst().map { $0.joined(separator: " ") }
+        return rows.flatMap { row in
+            let cells = zip(names, row.dropFirst()).map { [$0, $1] }
+            return row.prefix(1) + Table(headings: [[], []], rows: cells).aligned.map { "  " + $0 }
+        }
+    }
+
+    private var aligned: [String] {
         let height = headings.map(\.count).max() ?? 0
         let heads = (0..<height).map { line in
             // Headings are aligned at the bottom, however many lines they have.
@@ -19,8 +34,8 @@ struct Table {
             }
         }
         let widths = headings.indices.map { column in (heads + rows).map { $0[column].count }.max() ?? 0 }
-        let rule = widths.map { String(repeating: "─", count: $0) }
-        return (heads + [rule] + rows).map { Self.line($0, widths: widths) }
+        let rule = heads.isEmpty ? [] : [widths.map { String(repeating: "─", count: $0) }]
+        return (heads + rule + rows).map { Self.line($0, widths: widths) }
     }
 
     private static func line(_ cells: [String], widths: [Int]) -> String {

@@ -82,6 +82,11 @@ import Testing
             let line = "| \(row.design.name) | \(row.callers) | \(bound) | \(row.schedules) | \(row.failures) |"
             #expect(page.contains(line), "\(line)")
         }
+        let counts = [Self.rows, Self.slowRows, Self.longRows].map(\.count)
+        let sentence =
+            "\(counts[0]) of the \(counts.reduce(0, +)) rows in each run of the tests, \(counts[1]) more with `THOROUGH=1` in the "
+            + "environment, as in CI, and with `EVERY_SCHEDULE=1` the \(counts[2]) that"
+        #expect(page.replacing("\n", with: " ").contains(sentence), "\(sentence)")
     }
 
     @Test(

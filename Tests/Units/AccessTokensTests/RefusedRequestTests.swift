@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensTesting
 import Foundation
+import TokenServiceConcurrency
 import Testing
 
 @Suite("Guarantee 43: a refused request keeps its user")
@@ -28,6 +29,22 @@ struct RefusedRequestTests {
         scene.reset()
         #expect(retry(.hour("anna")).code == .reset)
         #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test
+    func `43: the error of a caller that waits at a sign-out speaks of no refused token, and that of a refused request does`() {
+        let scene = Scene(), waiting = scene.call()
+        scene.reset()
+        #expect(
+            (waiting.error as? TokenServiceError)?.description
+                == "The session of this call has ended: the user has signed out since. Don't repeat the call for the next user.")
+        let refused = self.scene.stage.start { [service = self.scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("another service's"))
+        }
+        #expect(
+            (refused.error as? TokenServiceError)?.description
+                == "The refused token is of a session that has ended, or another service handed it out. Don't repeat the request "
+                + "for the next user.")
     }
 
     @Test(arguments: [1, 20])

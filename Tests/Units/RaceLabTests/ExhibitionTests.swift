@@ -33,10 +33,23 @@ import Testing
     }
 
     @Test(arguments: Design.all.map(\.name))
-    func `--show fits a terminal of 80 columns, and shows no function's type`(_ name: String) async throws {
+    func `--show fits a terminal of 80 columns, but for code to copy, and shows no function's type`(_ name: String) async throws {
         let text = try await exhibition(of: name)
-        #expect(text.tooLong == [])
+        #expect(text.tooLong.allSatisfy { $0.hasPrefix("    try await explore(.replay(") })
         #expect(!text.contains("Function"))
+    }
+
+    @Test(arguments: [40, 60, 80], [Design.enqueueing, .threadSafe])
+    func `--show fits a narrower terminal with a list of the steps, and never breaks the replay line`(
+        columns: Int, design: Design
+    ) async throws {
+        let exhibition = try await exhibition(named: design.name)
+        let lines = Console.$columns.withValue(columns) { exhibition.description }.split(separator: "\n")
+        let replay = try #require(lines.last)
+        #expect(replay.wholeMatch(of: #/ {4}try await explore\(\.replay\("[0-9.]+"\).*\{ simulation in …/#) != nil)
+        #expect(lines.dropLast().filter { $0.count > columns } == [])
+        #expect(lines.contains { $0.hasPrefix("step  scenario") } == (columns == 80))
+        #expect(lines.contains { $0.contains(#/^ +7   (caller 1|network): /#) } == (columns < 80), "\(lines)")
     }
 
     @Test(arguments: [Design.enqueueing, .reentrant])

@@ -63,6 +63,18 @@ import Testing
         for count in SimulationReport.counts { #expect(lines.count { $0.hasPrefix(count.name + " ") } == 2) }
     }
 
+    @Test(arguments: [30, 60]) func `a terminal narrower than the table gets a list with the same numbers`(columns: Int)
+        async throws
+    {
+        let report = try await LabRun.usual.value.report
+        let lines = Console.$columns.withValue(columns) { report.table.lines }
+        #expect(lines.filter { $0.count > columns } == [])
+        #expect(lines.count == SimulationReport.counts.count * (Design.all.count + 1))
+        let first = try #require(report.designs.last)
+        #expect(lines[0] == "loads" && lines[1].contains(/^  Token Service +\d+$/))
+        #expect(lines[1].hasSuffix(" \(first.loads)"))
+    }
+
     @Test func `the lab says at once what it compares, then names each design as soon as it is done`() async throws {
         let events = try await LabRun.usual.value.events
         #expect(

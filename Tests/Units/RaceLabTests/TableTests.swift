@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import race_lab
@@ -15,6 +16,35 @@ import Testing
                 "x          1  23456",
                 "longer    22      3",
             ])
+    }
+
+    @Test(arguments: [19, 18])
+    func `a table that is wider than the window is a list`(columns: Int) {
+        let table = Table(
+            headings: [["name"], ["a", "long", "one"], ["b"]], rows: [["x", "1", "23456"], ["longer", "22", "3"]])
+        let lines = Console.$columns.withValue(columns) { table.lines }
+        if columns == 19 { return #expect(lines[2] == "name     one      b") }
+        #expect(
+            lines == [
+                "x",
+                "  a long one      1",
+                "  b           23456",
+                "longer",
+                "  a long one  22",
+                "  b            3",
+            ])
+    }
+
+    @Test(arguments: [("loads", "loads"), ("load", "load"), ("loads of", "load…"), ("", "")])
+    func `progress that is longer than the window is cut, so that erasing its line leaves nothing behind`(
+        _ text: String, shown: String
+    ) {
+        #expect(Console.activity(text, columns: 6) == "\r\u{1B}[K\(shown)")
+    }
+
+    @Test func `a file that is no terminal has 80 columns`() throws {
+        let pipe = Pipe()
+        #expect(Console.width(of: pipe.fileHandleForWriting.fileDescriptor) == 80)
     }
 
     @Test func `lines wrap between words and keep the space of a column`() {
