@@ -1,4 +1,4 @@
-#if os(Linux) && canImport(Runtime) && compiler(>=6.3) && compiler(<6.4)
+#if os(Linux) && canImport(Runtime) && compiler(<6.4)
 @_spi(Internal) @_spi(MemoryReaders) import Runtime
 import TokenServiceConcurrency
 

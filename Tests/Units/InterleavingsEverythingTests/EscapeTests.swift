@@ -18,6 +18,10 @@ import Glibc
             simulation.spawn("Anna") { await isAwaited ? way.goAndWait() : way.go {} }
         }
         #expect(problem.code == .escape)
+        // The calls of Swift 6.2's functions for sources can't be followed, so these have no name.
+        #if compiler(<6.3)
+        guard way != .source else { return #expect(problem.detail.hasPrefix("'Anna' \(way.deed)"), "\(problem)") }
+        #endif
         #expect(problem.detail.hasPrefix("'Anna' \(way.deed), in "), "\(problem)")
         #if DEBUG
         // The optimizer turns a call at a function's end into a jump; then the caller is named.
