@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 
 /// The synchronous wrapper of old programs, on real threads: each test holds threads of its process, and so has one of its own.
 @Suite struct `Callers that block a thread` {
-    @Test func `they are answered as often as with stage 3, whatever thread they block`() async {
+    @Test func `callers that block a thread are answered as often as with stage 3, whatever thread they block`() async {
         await #expect(processExitsWith: .success) {
             for place in Place.allCases {
                 for count in [2, 50] {
@@ -28,7 +28,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `they are answered by a service that they are given, also by one of a key`() async {
+    @Test func `a service that the shim is given, also one of a key, answers callers that block a thread`() async {
         await #expect(processExitsWith: .success) {
             let services = TokenServices<Int> { _ in PromptLoader().tokenLoader }
             for service in [TokenService(loader: PromptLoader().tokenLoader), services[1]] {
@@ -39,7 +39,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `they are answered by an async loader and a store that have an executor`() async {
+    @Test func `an async loader and a store with an executor serve callers that block all threads`() async {
         await #expect(processExitsWith: .success) {
             let environment = TokenService.Environment(loadExecutor: QueueExecutor()), store = ScriptedStore()
             let service = TokenService(store: store, environment: environment) { _ in .hour("a") }
@@ -60,7 +60,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `they stop no limit, of a call or of a load, and no sign-out`() async {
+    @Test func `callers that block all threads stop no limit, of a call or of a load, and no sign-out`() async {
         await #expect(processExitsWith: .success) {
             let silent = ScriptedLoader(), policy = RefreshPolicy(loadTimeout: .milliseconds(400))
             let hasty = AccessTokenService(loader: silent), patient = AccessTokenService(loader: silent, policy: policy)
