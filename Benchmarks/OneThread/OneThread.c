@@ -58,6 +58,9 @@ static SWIFT void enqueue_at(
 // Stands in front of Dispatch's function. All serial queues are one here.
 void dispatch_async(void *queue, const block *block) { add((work){.block = _Block_copy(block)}); }
 
+// Like a sleep, it never ends.
+void dispatch_after(uint64_t when, void *queue, const block *block) {}
+
 const char *one_thread_begin(void) {
     enqueue_function **at_once = dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobal_hook");
     delay_function **later = dlsym(RTLD_DEFAULT, "swift_task_enqueueGlobalWithDelay_hook");

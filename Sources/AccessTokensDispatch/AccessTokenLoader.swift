@@ -11,7 +11,7 @@ public protocol AccessTokenLoader: Sendable {
 
     /// Gets a new token and passes it to `handler`.
     ///
-    /// Called on a thread of the concurrency pool; return soon and do the work elsewhere. Only one *current* load calls it at a
+    /// Called on a thread of its own, so it may block; with an executor in the service's environment, there. Only one *current* load calls it at a
     /// time; at most two loads that were given up may not have called back yet.
     func load(then handler: @escaping Handler)
 

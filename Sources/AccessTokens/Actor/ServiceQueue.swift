@@ -12,23 +12,59 @@ import TokenServiceConcurrency
 /// have a service for each of ten thousand users. Loaders, stores and other code of the program never run here.
 package final class ServiceQueue: SerialExecutor, TaskExecutor {
     /// The queue of all services whose environment has no executor.
-    package static let shared = ServiceQueue(label: "AccessTokens")
+    package static let shared = ServiceQueue()
 
-    private let queue: DispatchQueue
-
-    package init(label: String) {
-        // The class is a floor: behind a background task's step, an urgent caller would wait for a background thread.
-        queue = DispatchQueue(label: label, qos: .userInitiated)
+    private struct Work: Sendable {
+        var jobs: [UnownedJob] = []
+        /// Whether a block is on its way to run them.
+        var isScheduled = false
     }
 
+    /// How many jobs the list's memory is kept for.
+    private static let few = 64
+
+    // The class is a floor: behind a background task's step, an urgent caller would wait for a background thread.
+    private let queue = DispatchQueue(label: "AccessTokens", qos: .userInitiated)
+    private let work = Lock(Work())
+    /// Runs the jobs; made once, since a block for each job costs more than the rest of its way.
+    private let run: @Sendable @convention(block) () -> Void = { ServiceQueue.shared.runJobs() }
+
+    private init() {}
+
     /// Takes in a job; the Swift runtime calls this.
-    ///
-    /// As a job of both kinds of executor it enters the actor without a second turn in the queue.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async {
-            unsafe job.runSynchronously(isolatedTo: self.asUnownedSerialExecutor(), taskExecutor: self.asUnownedTaskExecutor())
+        let isFirst = work.withLock { work in
+            work.jobs.append(job)
+            defer { work.isScheduled = true }
+            return !work.isScheduled
         }
+        if isFirst { queue.async(execute: run) }
+    }
+
+    /// As a job of both kinds of executor, each enters the actor without a second turn in the queue.
+    private func runJobs() {
+        var jobs: [UnownedJob] = []
+        work.withLock { swap(&$0.jobs, &jobs) }
+        for job in jobs {
+            unsafe job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        }
+        if jobs.capacity > Self.few { jobs = [] } else { jobs.removeAll(keepingCapacity: true) }
+        let hasMore = work.withLock { work in
+            work.isScheduled = !work.jobs.isEmpty
+            if !work.isScheduled { swap(&work.jobs, &jobs) }
+            return work.isScheduled
+        }
+        // Timers have their turn in between.
+        if hasMore { queue.async(execute: run) }
+    }
+
+    /// Calls the program's code on a thread of its own: it may block, and callers may hold all threads of the pool.
+    ///
+    /// - Parameter code: Keeps the mark of the load that the current task is part of.
+    package static func runOutside(_ code: @escaping @Sendable () -> Void) {
+        let membership = LoadMembership.current
+        DispatchQueue(label: "AccessTokenLoader").async { LoadMembership.$current.withValue(membership, operation: code) }
     }
 
     /// Whether the current task runs here when it is on no actor.
@@ -52,9 +88,6 @@ package final class ServiceQueue: SerialExecutor, TaskExecutor {
         queue.asyncAfter(wallDeadline: .now() + interval, execute: start)
     }
 }
-
-/// A loader whose loads begin on the service's own queue, since it leaves that queue by itself before it calls foreign code.
-package protocol SelfStartingLoader: TokenLoader {}
 
 /// Stands in for a service that has an executor of its own: the service runs like this default actor.
 actor DefaultIsolation {}

@@ -87,7 +87,7 @@ public actor TokenService {
         executor = isQueued ? ServiceQueue.shared : environment.executor
         isolation = isQueued ? nil : DefaultIsolation()
         loadExecutor = environment.loadExecutor
-        loadStart = loadExecutor != nil || loader is any SelfStartingLoader ? executor : environment.executor
+        loadStart = loadExecutor != nil || type(of: loader) == CallbackTokenLoader.self ? executor : environment.executor
         self.clock = clock
         self.loader = loader
         self.ties = ties

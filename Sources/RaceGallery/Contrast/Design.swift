@@ -8,7 +8,24 @@ package struct Design: Sendable {
     struct Service: Sendable {
         /// Calls the service, and returns when the call does, which may be long before the handler is called.
         let ask: @Sendable (_ handler: @escaping Handler) async -> Void
+        /// The call of a program that has no task and blocks its thread until it is answered; `nil`: it has to start a task.
+        let call: (@Sendable (_ handler: @escaping Handler) -> Void)?
         let signOut: @Sendable () async -> Void
+
+        /// A service whose callers are answered through a completion handler.
+        init(
+            call: @escaping @Sendable (_ handler: @escaping Handler) -> Void, signOut: @escaping @Sendable () async -> Void
+        ) {
+            self.init(ask: { call($0) }, call: call, signOut: signOut)
+        }
+
+        /// A service whose callers wait in a task.
+        init(
+            ask: @escaping @Sendable (_ handler: @escaping Handler) async -> Void,
+            call: (@Sendable (_ handler: @escaping Handler) -> Void)? = nil, signOut: @escaping @Sendable () async -> Void
+        ) {
+            (self.ask, self.call, self.signOut) = (ask, call, signOut)
+        }
     }
 
     /// Called with the result of a call.
@@ -46,7 +63,7 @@ extension Design {
         reason: "Each caller without a token starts a load, so each new token revokes the one before it, which a caller is using."
     ) { surroundings, network in
         let service = UncheckedBox(UnpredictableTokenService(loader: network, clock: surroundings.clock))
-        return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
+        return Service(call: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
     }
 
     /// The articles' second stage.
@@ -55,7 +72,7 @@ extension Design {
         reason: "One load serves all, but they wait in an object that may be released, for a loader that may never answer."
     ) { surroundings, network in
         let service = UncheckedBox(EnqueueingTokenService(loader: network, clock: surroundings.clock))
-        return Service(ask: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
+        return Service(call: { service.object.retrieveToken(then: $0) }, signOut: { service.object.signOut() })
     }
 
     /// The articles' third stage, its queue simulated.
@@ -65,7 +82,7 @@ extension Design {
     ) { surroundings, network in
         let service = ThreadSafeTokenService(
             loader: network, clock: surroundings.clock, enqueue: surroundings.serialQueue("queue"))
-        return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.signOut() })
+        return Service(call: { service.retrieveToken(then: $0) }, signOut: { service.signOut() })
     }
 
     /// The naive actor.
@@ -88,7 +105,7 @@ extension Design {
     ) { surroundings, network in
         let enqueue = surroundings.serialQueue("queue")
         let service = AccessTokenService(service: tokenService(surroundings, network)) { enqueue($0) }
-        return Service(ask: { service.retrieveToken(then: $0) }, signOut: { service.reset() })
+        return Service(call: { service.retrieveToken(then: $0) }, signOut: { service.reset() })
     }
 
     /// The service of this package.
@@ -97,10 +114,12 @@ extension Design {
         reason: "One load, one answer each; sign-out is a fence; the next token is loaded before this one expires."
     ) { surroundings, network in
         let service = tokenService(surroundings, network)
+        let shim = AccessTokenService(service: service, enqueue: surroundings.serialQueue("queue"))
         return Service(
             ask: { handler in
                 do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
             },
+            call: { shim.retrieveToken(then: $0) },
             signOut: { _ = await service.reset() })
     }
 

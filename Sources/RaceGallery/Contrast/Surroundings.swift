@@ -111,3 +111,31 @@ struct UsualOrder: Surroundings {
         }
     }
 }
+
+/// Surroundings in which callers hold every thread of the pool, so that no task there runs.
+///
+/// Everything else has threads of its own, as in a program: queues, the network, and the queue of a `TokenService`.
+struct BlockedPool: Surroundings {
+    private let usual = UsualOrder()
+    private let pool = Stage()
+
+    var clock: any Clock<Duration> { usual.clock }
+    var executor: (any TaskExecutor)? { usual.executor }
+    var environment: TokenService.Environment { usual.environment }
+
+    func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void { usual.serialQueue(label) }
+    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) { Task.detached(executorPreference: pool) { await body() } }
+    func log(_ event: @autoclosure () -> String) {}
+    func latency(ofLoad number: Int) -> Duration { usual.latency(ofLoad: number) }
+    func deliver(_ answer: @escaping @Sendable () -> Void) { answer() }
+    func settle() { usual.settle() }
+    func settleForNow() { usual.settleForNow() }
+    func pass(_ duration: Duration) { usual.pass(duration) }
+
+    /// Frees the threads, and completes everything.
+    func end() {
+        pool.run()
+        usual.end()
+        pool.run()
+    }
+}

@@ -1,4 +1,5 @@
 package import Interleavings
+import TokenServiceConcurrency
 
 /// One situation of the contrast, and the promises that a design must keep in it, in any order.
 package struct Trial: Sendable {
@@ -124,5 +125,23 @@ extension Trial {
             order.pass(.seconds(60))
         }
         return waiting
+    }
+
+    /// Returns how many callers get a token, in the usual order, while each blocks a thread until it has one.
+    ///
+    /// The pool has as many threads as there are callers. A design without completion handlers has to be called in a task.
+    package static func answeredIfBlocking(_ design: Design, callers: Int) -> Int {
+        let order = BlockedPool(), answered = Lock(0)
+        let service = design.make(order, Network(order, tokenLifetime: .seconds(3600), trouble: .none))
+        let handler: Design.Handler = { answer in
+            if case .success = answer { answered.withLock { $0 += 1 } }
+        }
+        for number in 1...callers {
+            if let call = service.call { call(handler) } else { order.spawn("caller \(number)") { await service.ask(handler) } }
+        }
+        // Longer than a load may take.
+        order.pass(.seconds(60))
+        defer { order.end() }
+        return answered.withLock { $0 }
     }
 }

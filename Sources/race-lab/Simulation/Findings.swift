@@ -11,6 +11,7 @@ struct Findings: Encodable, Equatable {
     let answersOutOfOrder: Int
     let signOutHolds: Bool
     let waitingAtExpiry: Int
+    let answeredIfBlocking: Int
     private(set) var schedules = 0
     private(set) var failing = 0
     let isThreadSafe: Bool
@@ -42,6 +43,8 @@ struct Findings: Encodable, Equatable {
         signOutHolds = try await Trial.signOut.count(design, callers: 1) { $0.signOutHolds }
         report("the token expires")
         waitingAtExpiry = Trial.waitingAtExpiry(design, callers: callers)
+        report("all callers block a thread")
+        answeredIfBlocking = Trial.answeredIfBlocking(design, callers: callers)
     }
 
     /// Adds what the explorer found.

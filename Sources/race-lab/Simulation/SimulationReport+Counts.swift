@@ -33,6 +33,11 @@ extension SimulationReport {
             meaning: "callers who had to wait for the network while one token followed another"
         ) { "\($0.waitingAtExpiry)" },
         Count(
+            name: "answered if blocking",
+            meaning: "callers who get a token although they block every thread of the pool; TokenService's call "
+                + "AccessTokenService, the naive actor's need a task"
+        ) { "\($0.answeredIfBlocking)" },
+        Count(
             name: "schedules",
             meaning: "orders in which \(Contrast.callers) callers and the answers may run, also with a sign-out, a release, a "
                 + "lost or a second answer: all with at most \(Contrast.delays) delays"

@@ -53,8 +53,8 @@ struct SimulationReport: Encodable {
 
     private static var notes: [String] {
         [
-            ("Lower is better, except for “sign-out holds” and “schedules”, the orders that were tried. Time is simulated: the numbers "
-                + "are the same in every run.").wrapped(indent: 0),
+            ("Lower is better, except for “sign-out holds”, “answered if blocking” and “schedules”, the orders that were tried. Time "
+                + "is simulated: the numbers are the same in every run.").wrapped(indent: 0),
             ("* For one thread only, and run on one here: its behaviour on several is undefined. Its schedules are those of several "
                 + "threads that take turns.").wrapped(indent: 2),
         ]

@@ -74,9 +74,13 @@ import Testing
         #endif
     }
 
-    @Test func `Docs/Contrast.md has a row for each design and number of callers`() throws {
+    private func page() throws -> String {
         let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
-        let page = try String(contentsOf: root.appending(path: "Docs/Contrast.md"), encoding: .utf8)
+        return try String(contentsOf: root.appending(path: "Docs/Contrast.md"), encoding: .utf8)
+    }
+
+    @Test func `Docs/Contrast.md has a row for each design and number of callers`() throws {
+        let page = try page()
         for row in Self.rows + Self.slowRows + Self.longRows {
             let bound = row.delays.map { "at most \($0) delays" } ?? "all"
             let line = "| \(row.design.name) | \(row.callers) | \(bound) | \(row.schedules) | \(row.failures) |"
@@ -105,6 +109,15 @@ import Testing
             if summary.failures > 0 { failing.append(trial.name) }
         }
         #expect(failing == trials.map(\.name))
+    }
+
+    @Test(
+        arguments: zip(
+            [Design.unpredictable, .enqueueing, .threadSafe, .reentrant, .callbackShim, .tokenService], [50, 50, 50, 0, 50, 50]))
+    func `callers that block a thread are answered by as many as Docs/Contrast.md says`(_ design: Design, answered: Int) throws {
+        #expect(Trial.answeredIfBlocking(design, callers: 50) == answered)
+        let line = "| \(design.name) | 50 | \(answered) |"
+        #expect(try page().contains(line), "\(line)")
     }
 
     /// These happen between a load's beginning and its end.

@@ -22,6 +22,8 @@ import Testing
         // Each waits for its own load: only the caller whose load gets no answer is lost.
         #expect(row.answersLost == 1)
         #expect(row.answersTwice == (name == Design.unpredictable.name ? 10 : 0))
+        // An actor's caller waits in a task, which needs a thread of the blocked pool.
+        #expect(row.answeredIfBlocking == (name == Design.unpredictable.name ? 10 : 0))
         #expect(!row.signOutHolds)
         #expect(row.waitingAtExpiry == 10)
     }
@@ -31,6 +33,7 @@ import Testing
         let row = try await measure(try #require(Design.all.first { $0.name == name }))
         #expect([row.loads, row.tokensRevokedInUse, row.answersOutOfOrder, row.answersTwice] == [1, 0, 0, 0])
         #expect(row.answersLost == 20)
+        #expect(row.answeredIfBlocking == 10)
         #expect(!row.signOutHolds)
         #expect(row.waitingAtExpiry == 10)
     }
@@ -44,6 +47,7 @@ import Testing
         #expect([row.tokensRevokedInUse, row.answersLost, row.answersTwice] == [0, 0, 0])
         #expect([row.answersOutOfOrder, row.waitingAtExpiry] == [0, 0])
         #expect(row.signOutHolds)
+        #expect(row.answeredIfBlocking == callers)
     }
 
     @Test func `the lab measures the same in every run`() async throws {

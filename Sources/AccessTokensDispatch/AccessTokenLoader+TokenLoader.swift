@@ -12,32 +12,23 @@ extension AccessTokenLoader {
     /// be cancelled: a load lasts until the handler is called or released, even if all its callers have left. If the loader
     /// releases its handler without calling it, the load ends with a specific error. The token to replace isn't passed on: the
     /// articles' loader takes none. A load may be repeated if this loader's may (``isRepeatable``).
-    public var tokenLoader: some TokenLoader { CallbackTokenLoader(loader: self) }
-}
-
-struct CallbackTokenLoader: SelfStartingLoader {
-    let loader: any AccessTokenLoader
-
-    var isRepeatable: Bool { loader.isRepeatable }
-
-    @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        switch await callOutside() {
-        case .kept(let result): try result.get()
-        case .awaited(let answer): try await answer.value()
+    public var tokenLoader: some TokenLoader {
+        CallbackTokenLoader(isRepeatable: isRepeatable) {
+            switch begin() {
+            case .kept(let result): try result.get()
+            case .awaited(let answer): try await answer.value()
+            }
         }
     }
 
-    /// Calls the loader where its code may block: neither on the service's own queue, nor on a thread of the pool, which callers may
-    /// hold.
-    private func callOutside() async -> Promise.Outcome {
-        guard ServiceQueue.isPreferred else { return call() }
-        return await withTaskExecutorPreference(ServiceQueue(label: "AccessTokenLoader")) { call() }
-    }
-
-    /// From now on, only the handler retains the promise.
-    private func call() -> Promise.Outcome {
+    /// Begins a load; from then on, only the handler retains the promise.
+    private func begin() -> Promise.Outcome {
         let promise = Promise()
-        loader.load { promise.keep(with: $0) }
+        if ServiceQueue.isPreferred {
+            defer { ServiceQueue.runOutside { load { promise.keep(with: $0) } } }
+            return promise.outcome
+        }
+        load { promise.keep(with: $0) }
         return promise.outcome
     }
 }
@@ -86,9 +77,4 @@ private final class Promise: Sendable {
 /// A loader released its completion handler without calling it.
 struct HandlerDropped: Error, CustomStringConvertible {
     let description = "The loader released its completion handler without calling it: call it on every path, including failures."
-}
-
-/// The description leaves out the program's own loader, which may hold a client's secret.
-extension CallbackTokenLoader: Redacted {
-    package var text: String { "CallbackTokenLoader" }
 }
