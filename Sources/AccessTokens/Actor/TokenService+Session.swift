@@ -87,7 +87,7 @@ extension TokenService {
 
     /// The synchronous part of ``replace(with:)``.
     package nonisolated func put(_ token: AccessToken) -> Fence {
-        put(token, in: nil) ?? Fence(urgency: .background)
+        put(token, in: nil) ?? .none
     }
 
     /// The same; `nil` if there has been a fence since a generation.
@@ -99,7 +99,7 @@ extension TokenService {
 
     /// The synchronous part of ``reset()``.
     package nonisolated func signOut() -> Fence {
-        signOut(unlessFenced: false) ?? Fence(urgency: .background)
+        signOut(unlessFenced: false) ?? .none
     }
 
     /// The same, but only if there was no fence before; otherwise returns `nil`.
@@ -151,6 +151,13 @@ extension TokenService {
         package var lent: SingleResult<SessionChange>?
         /// The urgency that the store's operation gets.
         let urgency: Urgency
+
+        /// A fence that ends nothing.
+        static var none: Fence {
+            let fence = Fence(urgency: .background)
+            fence.end.complete(with: .success(SessionChange(discarded: [], storeFailure: nil)))
+            return fence
+        }
     }
 
     /// Takes a fence to the machine, and waits for the store's part.
