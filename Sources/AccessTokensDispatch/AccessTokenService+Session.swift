@@ -10,8 +10,9 @@ extension AccessTokenService {
     ///   - token: The token that the refused request carried.
     ///   - handler: Called once, on the queue, in the order of the calls, when the call has taken effect.
     public func invalidate(_ token: AccessToken, then handler: @escaping @Sendable () -> Void = {}) {
+        service.refuse(token)
         line.perform { service, finish in
-            service.refuse(token)
+            service.settle()
             finish(handler)
         }
     }
@@ -36,7 +37,7 @@ extension AccessTokenService {
     ///   - handler: Called once, on the queue, in the order of the calls, when the store has saved the token. It gets what was
     ///     given up, and whether the store has the new token.
     public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.put(token) }
+        complete(service.put(token), then: handler)
     }
 
     /// Ends every pause after failures, when the user taps “try again”; see `TokenService.retryNow()`.
@@ -58,16 +59,13 @@ extension AccessTokenService {
     /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy. It gets
     ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.
     public func reset(then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
-        raise(then: handler) { $0.signOut() }
+        complete(service.signOut(), then: handler)
     }
 
-    private func raise(
-        then handler: @escaping @Sendable (SessionChange) -> Void,
-        fence: @escaping @Sendable (isolated TokenService) -> TokenService.Fence
-    ) {
+    /// Takes a fence to the actor, and calls the handler when the store has done its part.
+    private func complete(_ fence: TokenService.Fence, then handler: @escaping @Sendable (SessionChange) -> Void) {
         line.perform { service, finish in
-            let fence = fence(service)
-            // The fence has taken effect; only the store's part is still awaited.
+            service.settle()
             Task.detached(on: service.executor) { [service] in
                 let change = await service.end(of: fence)
                 finish { handler(change) }

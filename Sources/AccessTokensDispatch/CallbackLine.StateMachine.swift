@@ -24,11 +24,8 @@ extension CallbackLine {
         /// one last.
         private var carrier: Urgency?
         private var slowerCarriers: [Urgency] = []
-        /// How many operations haven't taken effect yet, and how many have.
-        private var operations = 0
+        /// How many operations were added; each has ended what it ends before.
         private(set) var epoch = 0
-        /// The generation that this line's last fence began; calls after it belong to that generation or a later one.
-        private var lastFence = 0
         /// How many deliveries wait in the queue: those whose dispatch has returned, minus those that have begun.
         var dispatches = 0
         var isDelivering = false
@@ -58,16 +55,14 @@ extension CallbackLine {
         /// Adds a hit to the last segment, so that hits in a row share one dispatch; `false` if that segment has another token.
         ///
         /// The number was read earlier, and an operation of this line may have ended that token since. But then the operation
-        /// comes after that token's segment, so that segment isn't the last one and nothing is added. A call that looked at the
-        /// token before the operation took effect is never added as a hit after it.
+        /// comes after that token's segment, so that segment isn't the last one and nothing is added.
         mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Bool {
             guard segments.last?.publication == publication else { return false }
             appendToLast(call, limit)
             return true
         }
 
-        /// Adds a hit; `false` if it is none: an operation ahead of it in the line took effect after the call looked at the
-        /// token, or has yet to take effect.
+        /// Adds a hit; `false` if it is none: an operation took the place ahead of it after the call looked at the token.
         ///
         /// Call and token are consumed: the line takes over the references that were counted for the call.
         ///
@@ -76,14 +71,15 @@ extension CallbackLine {
         mutating func append(
             _ call: consuming Call, token: consuming AccessToken, publication: Int, limit: Limit? = nil, since look: Int
         ) -> Bool {
-            guard operations == 0, look == epoch else { return false }
+            guard look == epoch else { return false }
             if segments.last?.publication != publication { segments.append(Segment(.hit(token, publication: publication))) }
             appendToLast(call, limit)
             return true
         }
 
-        /// Adds a miss, or a call that may be one.
-        mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil) {
+        /// Adds a miss, or a call that may be one; `false` if an operation took the place ahead of it after it read the generation.
+        mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil, since look: Int) -> Bool {
+            guard look == epoch else { return false }
             // The last segment grows until its errand leaves.
             if carried < end, case .toCarry(.retrieve(generation, let highest))? = segments.last?.stage {
                 segments[segments.count - 1].stage = .toCarry(.retrieve(generation: generation, urgency: max(highest, urgency)))
@@ -93,6 +89,7 @@ extension CallbackLine {
             }
             raise(to: urgency)
             appendToLast(call, limit)
+            return true
         }
 
         private mutating func appendToLast(_ call: consuming Call, _ limit: Limit?) {
@@ -104,7 +101,7 @@ extension CallbackLine {
             segments.append(Segment(.toCarry(.perform(operation))))
             pending += 1
             raise(to: urgency)
-            operations += 1
+            epoch += 1
         }
 
         private mutating func raise(to urgency: Urgency) {
@@ -154,18 +151,5 @@ extension CallbackLine {
             self[segment].stage = stage
             pending -= 1
         }
-
-        mutating func tookEffect(fence: Int?) {
-            operations -= 1
-            epoch += 1
-            if let fence { lastFence = fence }
-        }
-
-        /// Returns a call's generation, corrected if it saw an older one because a fence ahead of it hadn't taken effect yet.
-        ///
-        /// A call sees generation 4; its line's reset, called before it, then begins generation 5: the call counts as made after
-        /// that fence. But if an async caller's reset meanwhile begins generation 6, the call counts as made before it, and gets
-        /// its error.
-        func seen(_ generation: Int) -> Int { max(generation, lastFence) }
     }
 }

@@ -9,7 +9,8 @@ import TokenServiceConcurrency
 final class CallbackLine: Sendable {
     typealias Handler = AccessTokenService.Handler
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
-    /// Work that runs on the actor, at once; it passes to `finish`, now or later, the function to call on the queue.
+    /// The actor's part of an operation, which has already ended what it ends for every caller; passes to `finish`, now or later, the
+    /// function to call on the queue.
     typealias Operation =
         @Sendable (
             _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
@@ -37,7 +38,7 @@ final class CallbackLine: Sendable {
         {
             return
         }
-        // Read the epoch first: if an operation of this line ends the token from now on, the call isn't a hit.
+        // Read the epoch first: if an operation of this line takes a place from now on, the call looks again.
         let start = epoch.load(ordering: .acquiring), look = service.look()
         let (token, publication, generation) = (look.token, look.publication, look.generation)
         if let token,
@@ -45,13 +46,14 @@ final class CallbackLine: Sendable {
         {
             return
         }
-        lineUp(handler, limit, seen: generation)
+        lineUp(handler, limit, seen: generation, since: start)
     }
 
     /// Retrieves a token instead of a refused one; the refusal counts as an operation, and answers its own call.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
         do {
             let endWait = try service.beginWaitingForCallback()
+            service.refuse(refused, ifCurrent: true)
             perform { service, finish in
                 service.join(insteadOf: refused) { result in
                     endWait?()
@@ -64,7 +66,10 @@ final class CallbackLine: Sendable {
     }
 
     /// Adds a call that isn't a hit to the line.
-    private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int) {
+    ///
+    /// Thread A looks and is interrupted; meanwhile thread B signs out through this line. A's place is behind the sign-out, so its
+    /// call counts as made after it.
+    private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int, since start: Int) {
         // A call without time left starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
         var call = Call(handler: handler)
@@ -80,7 +85,11 @@ final class CallbackLine: Sendable {
             return answerOutOfTurn(handler, error)
         }
         let urgency = Urgency.current
-        advance { [call] in $0.append(call, generation: generation, as: urgency, limit: limit) }
+        var (start, generation) = (start, generation)
+        while !advance({ [call] in $0.append(call, generation: generation, as: urgency, limit: limit, since: start) }) {
+            start = epoch.load(ordering: .acquiring)
+            generation = service.currentGeneration
+        }
     }
 
     private func answerOutOfTurn(_ handler: @escaping Handler, _ error: any Error) {
@@ -129,13 +138,9 @@ final class CallbackLine: Sendable {
         for segment in segments {
             switch state.withLock({ $0.takeErrand(of: segment) }) {
             case .retrieve(let generation, let urgency)?:
-                let (callers, seen) = state.withLock { ($0.callers(of: segment), $0.seen(generation)) }
-                join(service, segment, callers: callers, seen: seen, urgency: urgency)
+                join(service, segment, callers: state.withLock { $0.callers(of: segment) }, seen: generation, urgency: urgency)
             case .perform(let operation)?:
-                let before = service.generation
                 operation(service) { call in self.advance { $0.finish(segment, .done(call)) } }
-                let fence = service.generation == before ? nil : service.generation
-                advance { $0.tookEffect(fence: fence) }
             case nil: continue
             }
         }

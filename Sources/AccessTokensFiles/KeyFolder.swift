@@ -26,7 +26,7 @@ package struct KeyFolder: Sendable {
         name = Self.name(in: path)
     }
 
-    private static func name(in path: String) -> TokenFile { TokenFile(path: path + "/key") }
+    private static func name(in path: String) -> TokenFile { TokenFile(path: path + "/key", of: "the key's name") }
 
     private static func folder(of text: String) -> String {
         SHA256.hexadecimal(of: text.precomposedStringWithCanonicalMapping)

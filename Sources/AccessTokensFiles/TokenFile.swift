@@ -8,13 +8,16 @@ package struct TokenFile: Sendable {
     package let path: String
     private let directory: String
     package let name: String
+    /// What the file contains, for errors.
+    private let contents: String
 
     /// Systems allow names of 255 bytes; the longest name derived from the file's is `.NAME.0123456789abcdef.alive`.
     private static let longestName = 255 - 24
 
     /// - Parameter path: An absolute path to a file; with any other, each operation throws.
-    package init(path: String) {
+    package init(path: String, of contents: String = "the token") {
         self.path = path
+        self.contents = contents
         let bytes = path.utf8
         let slash = bytes.lastIndex(of: UInt8(ascii: "/"))
         name = String(path[(slash.map { bytes.index(after: $0) } ?? path.startIndex)...])
@@ -140,7 +143,7 @@ extension TokenFile {
         case .notRepresentable:
             TokenFileError(.writeFailed, path: path, detail: "the time of its receipt is not a finite number")
         case .tooLarge:
-            TokenFileError(.writeFailed, path: path, detail: "the token is larger than \(StoredTokenFormat.largest) bytes")
+            TokenFileError(.writeFailed, path: path, detail: "\(contents) is larger than \(StoredTokenFormat.largest) bytes")
         }
     }
 

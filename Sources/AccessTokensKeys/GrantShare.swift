@@ -28,38 +28,34 @@ final class GrantShare: TokenLoader, GrantLender {
         try await grant.load(replacing: previous, by: member, from: loader, patience: patience)
     }
 
-    func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?) {
-        grant.signIn(token, by: member)
+    func signIn(_ token: AccessToken, _ fence: () -> TokenService.Fence?) -> TokenService.Fence? {
+        grant.signIn(token, by: member, fence)
     }
 
-    func signOut() -> SingleResult<SessionChange>? { grant.signOut(by: member) }
+    func signOut(unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence? {
+        grant.signOut(by: member, unlessFenced: unlessFenced, fence)
+    }
 
     func raise(to urgency: Urgency) { grant.raiseWork(to: urgency) }
 
     func retry() { grant.retry() }
-
-    var wasFenced: Bool { grant.wasFenced }
 }
 
 // MARK: The keys' services
 
-/// The services of the keys that share a grant, with the sign-outs that haven't reached them: a pure value behind the grant's
-/// lock.
+/// The services of the keys that share a grant: a value behind the grant's lock.
 struct GrantMembers {
     private struct Member {
         weak var service: TokenService?
-        /// How many of the grant's sign-outs have taken effect in the service.
-        var signOuts: Int
     }
 
     private var members: [Int: Member] = [:]
     private var last = 0
-    private var signOuts = 0
 
-    /// Adds a key's service that is about to be made; returns its number.
+    /// Adds a key's service that is about to be made, and has nothing that a sign-out could end; returns its number.
     mutating func join() -> Int {
         last += 1
-        members[last] = Member(signOuts: signOuts)
+        members[last] = Member()
         return last
     }
 
@@ -73,21 +69,9 @@ struct GrantMembers {
 
     func service(of member: Int) -> TokenService? { members[member]?.service }
 
-    func services(but member: Int?) -> [Int: TokenService] {
-        members.filter { $0.key != member }.compactMapValues { $0.service }
-    }
-
-    /// Counts a sign-out through a key, whose own service already knows about it.
-    mutating func signOut(by member: Int?) {
-        signOuts += 1
-        if let member { members[member]?.signOuts = signOuts }
-    }
-
-    /// Returns whether a sign-out through another key has yet to take effect in a key's service, and marks it as done.
-    mutating func takeSignOut(_ member: Int) -> Bool {
-        guard let taken = members[member]?.signOuts, taken < signOuts else { return false }
-        members[member]?.signOuts = signOuts
-        return true
+    /// Returns the services of the other keys, which the caller releases after unlocking.
+    func services(but member: Int?) -> [TokenService] {
+        members.compactMap { $0.key == member ? nil : $0.value.service }
     }
 }
 

@@ -6,8 +6,10 @@ import TokenServiceConcurrency
 /// The refresh token is kept by a separate service, the vault, which no caller sees. So a rotated token is saved before any
 /// caller gets its access token, a sign-out is a fence, and a store that hangs costs 5 s, as with a key that has its own grant.
 /// The vault's steps are decided under a lock, in the order of the calls, and one task performs them in that order. A sign-out
-/// resets the services of all keys at once, and returns when that is done as well.
+/// ends the sessions of all keys under that lock, and returns when the store has removed the refresh token as well.
 final class LentGrant: LoadTurn {
+    typealias Fence = TokenService.Fence
+
     private struct State {
         var edition = Edition()
         /// The last fence, a sign-in or a sign-out; `nil`: there was none.
@@ -17,14 +19,13 @@ final class LentGrant: LoadTurn {
         var members = GrantMembers()
 
         /// Notes a step; if a sign-in or a sign-out has ended the running turn, returns the result of the next one.
-        mutating func note(_ step: VaultStep, by member: Int?) -> SingleResult<Void>? {
+        mutating func note(_ step: VaultStep) -> SingleResult<Void>? {
             guard let reason = step.fence else {
                 if case .keep = step { edition.loads += 1 }
                 return nil
             }
             lastFence = reason
             edition.fences += 1
-            if step.signsOut { members.signOut(by: member) }
             return turns.end()
         }
     }
@@ -64,19 +65,28 @@ final class LentGrant: LoadTurn {
     func attach(_ member: Int, to service: TokenService) { state.withLock { $0.members.attach(member, to: service) } }
     func leave(_ member: Int) { state.withLock { $0.members.leave(member) } }
 
-    /// See `GrantMembers.takeSignOut(_:)`.
-    private func takeSignOut(_ member: Int) -> Bool { state.withLock { $0.members.takeSignOut(member) } }
-
     // MARK: Sign-in and sign-out
 
-    func signIn(_ token: AccessToken, by member: Int) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?) {
-        guard token.refreshToken != nil else { return (takeSignOut(member), nil) }
-        let decision = decide(on: .signIn(.kept(token)), by: member)
-        return (decision?.isSignedOut ?? false, decision?.end)
+    func signIn(_ token: AccessToken, by member: Int, _ fence: () -> Fence?) -> Fence? {
+        token.refreshToken == nil ? fence() : perform(.signIn(.kept(token)), by: member, fence)
     }
 
-    func signOut(by member: Int) -> SingleResult<SessionChange>? {
-        perform(.reset, by: member)
+    func signOut(by member: Int, unlessFenced: Bool, _ fence: () -> Fence?) -> Fence? {
+        perform(.reset, by: member, unlessFenced: unlessFenced, fence)
+    }
+
+    /// Performs a sign-in or a sign-out through a key; `nil` if its fence wasn't meant.
+    private func perform(
+        _ step: VaultStep, by member: Int, unlessFenced: Bool = false, _ fence: () -> Fence?
+    ) -> Fence? {
+        var made: Fence?
+        let end = decide(on: step, by: member) { state in
+            if unlessFenced, state.lastFence != nil { return false }
+            made = fence()
+            return made != nil
+        }
+        made?.lent = end
+        return made
     }
 
     /// Ends the pauses after the store's failures, because the user asked to try again.
@@ -97,36 +107,36 @@ final class LentGrant: LoadTurn {
         return await vault.waitForWork(within: deadline - vault.now)
     }
 
-    var wasFenced: Bool { state.withLock { $0.lastFence != nil } }
-
     /// Decides on a step, which is performed after all earlier steps.
+    ///
+    /// - Parameter edition: The grant that a load's grant replaces; if it is no longer the current one, this does nothing.
+    private func perform(_ step: VaultStep, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
+        decide(on: step) { edition ?? $0.edition == $0.edition }
+    }
+
+    /// Decides on a step if it is meant; a sign-out ends the sessions of all keys.
     ///
     /// - Parameters:
     ///   - member: The key whose user signs in or out.
-    ///   - edition: The grant that a load's grant replaces; if it is no longer the current one, this does nothing.
-    private func perform(_ step: VaultStep, by member: Int? = nil, over edition: Edition? = nil) -> SingleResult<SessionChange>? {
-        decide(on: step, by: member, over: edition)?.end
-    }
-
-    /// Decides on a step; also returns whether an earlier sign-out takes effect in the key's service only now.
+    ///   - isMeant: Called under the lock.
     private func decide(
-        on step: VaultStep, by member: Int?, over edition: Edition? = nil
-    ) -> (isSignedOut: Bool, end: SingleResult<SessionChange>)? {
+        on step: VaultStep, by member: Int? = nil, if isMeant: (borrowing State) -> Bool
+    ) -> SingleResult<SessionChange>? {
         let others = step.fence == nil ? nil : SingleResult<[AccessToken]>()
         let item = GrantWork.Item(step: step, others: others, end: SingleResult()), urgency = Urgency.current
-        typealias Decision = (isFirst: Bool, next: SingleResult<Void>?, isSignedOut: Bool, services: [Int: TokenService])
-        let decision = state.withLock { state -> Decision? in
-            guard edition ?? state.edition == state.edition else { return nil }
-            let isSignedOut = member.map { state.members.takeSignOut($0) } ?? false
-            let next = state.note(step, by: member)
-            let services = others == nil ? [:] : state.members.services(but: member)
-            return (state.work.append(item, as: urgency), next, isSignedOut, services)
+        let now = clock.now()
+        let decision = state.withLock { state -> (isFirst: Bool, next: SingleResult<Void>?, others: [Other])? in
+            guard isMeant(state) else { return nil }
+            let next = state.note(step)
+            let services = others == nil ? [] : state.members.services(but: member)
+            let fences = services.map { ($0, step.signsOut ? $0.drop(at: now, as: urgency) : nil) }
+            return (state.work.append(item, as: urgency), next, fences)
         }
-        guard let (isFirst, next, isSignedOut, services) = decision else { return nil }
+        guard let (isFirst, next, services) = decision else { return nil }
         next?.complete(with: .success(()))
-        if let others { tell(services, of: step, then: others) }
+        if let others { tell(services, then: others) }
         if isFirst { beginWork(as: urgency) } else { raiseWork(to: urgency) }
-        return (isSignedOut, item.end)
+        return item.end
     }
 
     private func beginWork(as urgency: Urgency) {
@@ -165,14 +175,17 @@ final class LentGrant: LoadTurn {
         }
     }
 
-    /// Notifies the other keys' services: a sign-out ends their sessions; a sign-in ends their pauses, and lost loads no longer
-    /// block them.
-    private func tell(_ services: [Int: TokenService], of step: VaultStep, then end: SingleResult<[AccessToken]>) {
+    /// Another key's service; if a sign-out has ended its session, the fence.
+    private typealias Other = (service: TokenService, fence: Fence?)
+
+    /// Notifies the other keys' services: of a sign-out, which has ended their sessions, or of a sign-in, which ends their pauses; and
+    /// lost loads no longer block them.
+    private func tell(_ services: [Other], then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in
-                for (member, service) in services {
+                for (service, fence) in services {
                     group.addTask {
-                        if step.signsOut { return await service.drop { _ in self.takeSignOut(member) }?.discarded ?? [] }
+                        if let fence { return await service.finish(fence).discarded }
                         await service.lentGrantReplaced()
                         return []
                     }

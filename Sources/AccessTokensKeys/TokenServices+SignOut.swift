@@ -40,7 +40,7 @@ extension TokenServices {
             var changes = await first.merging(stored.changes) { first, _ in first }
             // Service A was created after the first step, and its load had its turn before the grant was fenced off.
             let late: Set = grant == nil ? [] : registry.withTable { $0.current }.keys.subtracting(changes.keys).filter(isMeant)
-            changes.merge(await signOut(late) { await $0.drop { $0.generation == 0 } }) { first, _ in first }
+            changes.merge(await signOut(late) { await $0.dropUnlessFenced() }) { first, _ in first }
             return SessionChanges(changes: changes, storeFailure: stored.failure)
         }.value
     }

@@ -175,9 +175,13 @@ extension TokenService {
     /// - Returns: Whether the flight's session is still the current one.
     private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
         if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
-        guard let end = session.takeEnd() else { return true }
-        step { machine, _ in machine.sharedSessionEnded(end) }
-        if case .beforeSignIn = end { return true }
+        // Asked only after the fences that come first.
+        let end = step { machine, _ in
+            let end = session.takeEnd()
+            if let end { machine.sharedSessionEnded(end) }
+            return end
+        }
+        guard case .overtaken? = end else { return true }
         return machine.generation == flight.generation
     }
 
@@ -187,6 +191,7 @@ extension TokenService {
     }
 
     private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
+        settle()
         ended(flight.id)
         if let token = end.discarded {
             let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.lastReset }
@@ -200,8 +205,10 @@ extension TokenService {
                 await self.step { _, _ in }
             }
         }
-        // If a fence or another flight's sign-out came after this read, the next read compares the record again.
-        if flight.generation == machine.generation { end.learns?() }
-        step { $0.shared(end.outcome, by: flight.id, at: $1) }
+        step { machine, now in
+            // If a fence or another flight's sign-out came after this read, the next read compares the record again.
+            if flight.generation == machine.generation { end.learns?() }
+            machine.shared(end.outcome, by: flight.id, at: now)
+        }
     }
 }

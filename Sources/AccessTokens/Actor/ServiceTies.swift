@@ -62,23 +62,23 @@ package enum ServiceReport: Sendable {
 
 /// Keeps a refresh token that several keys use; their services pass sign-ins and sign-outs to it.
 package protocol GrantLender: AnyObject, Sendable {
-    /// A user has signed in through one of the keys; this takes effect at once, for every load that begins afterwards.
+    /// A user signs in through one of the keys; this takes effect at once, for every load that begins afterwards.
     ///
-    /// - Returns: Whether the service hasn't yet been told of an earlier sign-out through another key; and a result that
-    ///   completes when the store has the new grant or has timed out, or `nil` if there is nothing to do.
-    func signIn(_ token: AccessToken) -> (isSignedOut: Bool, end: SingleResult<SessionChange>?)
+    /// - Parameter fence: Ends the key's own session; calls no foreign code. Called under the grant's lock, so that every key's
+    ///   service meets the sign-ins and sign-outs in one order.
+    /// - Returns: That fence, which also waits until the store has the new grant or has timed out; `nil` if there was none.
+    func signIn(_ token: AccessToken, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
 
-    /// A user has signed out of one of the keys; this, too, takes effect at once.
-    func signOut() -> SingleResult<SessionChange>?
+    /// A user signs out of one of the keys; this, too, takes effect at once, and ends the sessions of all keys.
+    ///
+    /// - Parameter unlessFenced: Whether to do nothing if there was a sign-in or a sign-out before.
+    func signOut(unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
 
     /// A caller who waits for a sign-in or a sign-out has become more urgent.
     func raise(to urgency: Urgency)
 
     /// The user has asked to try again.
     func retry()
-
-    /// Whether there was a sign-in or a sign-out.
-    var wasFenced: Bool { get }
 }
 
 /// A load that used a shared grant failed.
@@ -103,27 +103,20 @@ extension TokenService {
     ///
     /// - Returns: `nil` if there has been a fence.
     package nonisolated func resetUnlessFenced() async -> SessionChange? {
-        let fence = await visit { $0.generation == 0 && $0.ties?.lender?.wasFenced != true ? $0.signOut() : nil }
-        guard let fence else { return nil }
-        return await end(of: fence)
+        guard let fence = signOut(unlessFenced: true) else { return nil }
+        return await finish(fence)
+    }
+
+    /// Drops everything that came from a shared grant, unless there has been a fence; then returns `nil`.
+    package nonisolated func dropUnlessFenced() async -> SessionChange? {
+        guard let fence = drop(at: clock.now(), as: .current, in: 0) else { return nil }
+        return await finish(fence)
     }
 
     /// Announces an event of the service that keeps this one's shared grant, in the order of this service's events and with its
     /// generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
         await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.generation))) }
-    }
-
-    /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
-    ///
-    /// - Parameter isMeant: Called inside the actor; must return soon.
-    /// - Returns: `nil` if `isMeant` returned `false`.
-    package nonisolated func drop(
-        if isMeant: @Sendable (isolated TokenService) -> Bool
-    ) async -> SessionChange? {
-        let fence = await visit { isMeant($0) ? $0.fence { $0.reset(at: $1) } : nil }
-        guard let fence else { return nil }
-        return await end(of: fence)
     }
 }
 

@@ -37,8 +37,8 @@ extension TokenService {
     /// it: the call throws ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from
     /// ``replace(with:)``, is returned.
     ///
-    /// The session is the one in which this service handed out `refused`. The service knows its last 64 tokens by their strings,
-    /// so a token made from a header's text will do. A token that the service doesn't know is treated as one of an ended session.
+    /// The session is the one in which this service handed out `refused`, got it from ``replace(with:)``, or found it in the store.
+    /// The service knows its last 64 tokens by their strings, so a token made from a header's text will do. A token that the service doesn't know is treated as one of an ended session.
     /// So ask the service that the token came from: with `TokenServices`, hold on to the key's service for as long as the request
     /// lasts.
     ///
@@ -54,12 +54,27 @@ extension TokenService {
     public nonisolated(nonsending) func retrieveToken(
         insteadOf refused: AccessToken, within limit: Duration? = nil
     ) async throws -> AccessToken {
-        let seen = await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
-        guard let (token, generation) = seen else { throw TokenServiceError.refusedElsewhere }
-        if let token { return token }
+        let deadline = limit.map { clock.now() + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+        var resending = await resend(insteadOf: refused)
+        if case .afterRestore(let generation) = resending {
+            _ = try await join(seen: generation, until: deadline)
+            resending = await resend(insteadOf: refused)
+        }
+        switch resending {
+        case .with(let token): return token
         // A reset from now on ends this call, which belongs to the generation before that reset.
-        guard let limit else { return try await join(seen: generation) }
-        return try await join(seen: generation, within: limit)
+        case .wait(let generation): return try await join(seen: generation, until: deadline)
+        case .afterRestore, .tooLate: throw TokenServiceError.refusedElsewhere
+        }
+    }
+
+    private nonisolated(nonsending) func resend(insteadOf refused: AccessToken) async -> Machine.Resending {
+        await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
+    }
+
+    private nonisolated(nonsending) func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
+        guard let deadline else { return try await join(seen: generation) }
+        return try await join(seen: generation, within: deadline - clock.now())
     }
 
     /// The result of a call's check before it enters the actor.

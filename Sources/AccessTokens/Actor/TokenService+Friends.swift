@@ -20,7 +20,10 @@ extension TokenService {
 
     /// Whether no sign-out has come since a generation.
     package nonisolated(nonsending) func isSignedIn(since generation: Int) async -> Bool {
-        await visit { $0.machine.lastReset <= generation }
+        await visit {
+            $0.settle()
+            return $0.machine.lastReset <= generation
+        }
     }
 
     /// Returns a token to a call that began in an earlier generation, unless a sign-out has come since.
@@ -50,10 +53,23 @@ extension TokenService {
     package func join(
         insteadOf refused: AccessToken, then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) {
-        guard let seen = step({ $0.retrieve(insteadOf: refused, at: $1) }) else {
-            return answer(.failure(TokenServiceError.refusedElsewhere))
+        join(insteadOf: refused, isRestored: false, then: answer)
+    }
+
+    private func join(
+        insteadOf refused: AccessToken, isRestored: Bool,
+        then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
+    ) {
+        switch step({ $0.retrieve(insteadOf: refused, at: $1) }) {
+        case .with(let token): answer(.success(token))
+        case .wait(let generation): join(callers: 1, seen: generation, then: answer)
+        case .afterRestore(let generation) where !isRestored:
+            join(callers: 1, seen: generation) { result in
+                guard case .success = result else { return answer(result) }
+                Task.detached(on: self.executor) { await self.join(insteadOf: refused, isRestored: true, then: answer) }
+            }
+        case .afterRestore, .tooLate: answer(.failure(TokenServiceError.refusedElsewhere))
         }
-        join(callers: 1, seen: seen.generation, then: answer)
     }
 
     /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task isn't part of a load.
@@ -63,9 +79,6 @@ extension TokenService {
     }
 
     // MARK: Time
-
-    /// How many fences there have been.
-    package var generation: Int { machine.generation }
 
     /// The time on the service's clock.
     package nonisolated var now: Duration { clock.now() }
@@ -92,13 +105,18 @@ extension TokenService {
         to token: AccessToken, seen generation: Int, isWider: @Sendable (AccessToken?) -> Bool
     ) async -> Int? {
         let installed = await visit { service -> (fence: Fence, generation: Int)? in
-            let machine = service.machine
-            guard machine.lastReset <= generation, isWider(machine.state.token ?? machine.grant.token) else {
-                service.handOver([DiscardedGrant(token: token, reason: machine.lastReset <= generation ? .replaced : .signedOut)])
-                return nil
+            while true {
+                service.settle()
+                let machine = service.machine
+                guard machine.lastReset <= generation, isWider(machine.state.token ?? machine.grant.token) else {
+                    service.handOver([DiscardedGrant(token: token, reason: machine.lastReset <= generation ? .replaced : .signedOut)])
+                    return nil
+                }
+                // The program may have signed in or out on another thread since.
+                guard let fence = service.put(token, in: machine.generation) else { continue }
+                service.settle()
+                return (fence, service.machine.generation)
             }
-            let fence = service.put(token)
-            return (fence, service.machine.generation)
         }
         guard let (fence, begun) = installed else { return nil }
         _ = await end(of: fence)

@@ -75,6 +75,8 @@ extension TokenService {
 
     private func finish(_ flight: Int, _ failure: LentGrantFailure) {
         guard failure.isOutdated() else { return fail(flight, with: failure.cause) }
+        // A sign-out may have ended the flight.
+        settle()
         // The grant was replaced: start the flight's load again, with the new one.
         guard let current = machine.state.flight, current.id == flight else { return fail(flight, with: NotSent()) }
         start(Machine.FlightStart(current), urgency: lobby.withLock { $0.urgency })

@@ -1,4 +1,4 @@
-import TokenServiceConcurrency
+package import TokenServiceConcurrency
 
 extension TokenService {
     /// Drops a token that a resource server refused, if it is still the current one.
@@ -12,7 +12,8 @@ extension TokenService {
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated func invalidate(_ rejected: AccessToken) async {
-        await visit { $0.refuse(rejected) }
+        refuse(rejected)
+        await visit { $0.settle() }
     }
 
     /// Installs a new token for the same principal, after a sign-in or an extended consent.
@@ -29,7 +30,7 @@ extension TokenService {
     /// - Returns: The tokens given up, and whether the store has the new token.
     @discardableResult
     public nonisolated func replace(with token: AccessToken) async -> SessionChange {
-        await end(of: visit { $0.put(token) })
+        await finish(put(token))
     }
 
     /// Signs out: drops token and grant, and fences off everything that began before.
@@ -44,7 +45,7 @@ extension TokenService {
     /// - Returns: The tokens given up, whose refresh tokens you may want to revoke (RFC 7009), and whether the store has
     ///   removed its token.
     public nonisolated func reset() async -> SessionChange {
-        await end(of: visit { $0.signOut() })
+        await finish(signOut())
     }
 
     /// Ends every pause after failures, even after a refused grant: the user tapped “try again”.
@@ -70,36 +71,70 @@ extension TokenService {
     }
 }
 
-/// The isolated versions of the public calls, for callers that are on the actor already: each has taken effect when it returns.
+/// The synchronous parts of the public calls: what they end has ended for every caller when they return, whatever the actor is
+/// doing.
 extension TokenService {
-    /// The isolated version of ``invalidate(_:)``.
-    package func refuse(_ rejected: AccessToken) {
-        step { $0.invalidate(rejected, at: $1) }
-    }
-
-    /// The isolated version of ``replace(with:)``.
-    package func put(_ token: AccessToken) -> Fence {
-        noteFence(token)
-        guard let lender = ties?.lender else { return fence { $0.replace(with: token, at: $1) } }
-        // Replace the grant first: a load that this fence starts must not use the old one.
-        let (isSignedOut, lent) = lender.signIn(token)
-        return fence(lent) { machine, now in
-            let dropped = isSignedOut ? machine.reset(at: now) : nil
-            return machine.replace(with: token.with(grantOf: nil), at: now) ?? dropped
+    /// The synchronous part of ``invalidate(_:)``; ``settle()`` must follow.
+    ///
+    /// - Parameter isCurrent: Whether to do nothing unless the token is the current one.
+    package nonisolated func refuse(_ rejected: AccessToken, ifCurrent isCurrent: Bool = false) {
+        let now = clock.now()
+        lobby.withLock { lobby in
+            if isCurrent, lobby.snapshot.hit.token?.value != rejected.value { return }
+            _ = lobby.note(.refusal(rejected), for: nil, at: now)
         }
     }
 
-    /// The isolated version of ``reset()``.
-    package func signOut() -> Fence {
-        noteFence(nil)
-        return fence(ties?.lender?.signOut()) { $0.reset(at: $1) }
+    /// The synchronous part of ``replace(with:)``.
+    package nonisolated func put(_ token: AccessToken) -> Fence {
+        put(token, in: nil) ?? .none
     }
 
-    /// The isolated version of ``retryNow()``.
+    /// The same; `nil` if there has been a fence since a generation.
+    nonisolated func put(_ token: AccessToken, in generation: Int?) -> Fence? {
+        guard let lender = ties?.lender else { return fence(.signIn(token), at: clock.now(), as: fenceUrgency, in: generation) }
+        let now = clock.now(), urgency = Urgency.current
+        return lender.signIn(token) { fence(.signIn(token.with(grantOf: nil)), at: now, as: urgency, in: generation) }
+    }
+
+    /// The synchronous part of ``reset()``.
+    package nonisolated func signOut() -> Fence {
+        signOut(unlessFenced: false) ?? .none
+    }
+
+    /// The same, but only if there was no fence before; otherwise returns `nil`.
+    nonisolated func signOut(unlessFenced: Bool) -> Fence? {
+        let generation = unlessFenced ? 0 : nil
+        guard let lender = ties?.lender else { return fence(.signOut, at: clock.now(), as: fenceUrgency, in: generation) }
+        let now = clock.now(), urgency = Urgency.current
+        return lender.signOut(unlessFenced: unlessFenced) { fence(.signOut, at: now, as: urgency, in: generation) }
+    }
+
+    /// Nothing waits for the store if there is none.
+    private nonisolated var fenceUrgency: Urgency { ties?.hasStore ?? false ? .current : .background }
+
+    /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
+    ///
+    /// Calls no foreign code, so it may be called under a lock.
+    ///
+    /// - Parameter generation: The generation in which it is meant; returns `nil` in any other.
+    package nonisolated func drop(at now: Duration, as urgency: Urgency, in generation: Int? = nil) -> Fence? {
+        fence(.signOut, at: now, as: urgency, in: generation)
+    }
+
+    private nonisolated func fence(
+        _ act: Notice.Act, at now: Duration, as urgency: Urgency, in generation: Int?
+    ) -> Fence? {
+        let fence = Fence(urgency: urgency)
+        return lobby.withLock { $0.note(act, for: fence, at: now, in: generation) } ? fence : nil
+    }
+
+    /// Ends every pause; the isolated version of ``retryNow()``.
     package func endPauses() {
+        // A sign-out before this call also ends an earlier request to retry.
+        step { $0.retryNow(at: $1) }
         ties?.session?.noteRetry()
         ties?.lender?.retry()
-        step { $0.retryNow(at: $1) }
     }
 
     /// Notes that a grant shared by several keys was replaced through another key.
@@ -107,20 +142,33 @@ extension TokenService {
         await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
     }
 
-    /// A fence that has taken effect in the service; the store's part may still be under way.
+    /// A sign-in or a sign-out that has taken effect for every caller; pass it to ``finish(_:)``, or call ``settle()`` and pass it to
+    /// ``end(of:)``, once.
     package struct Fence: Sendable {
-        let discarded: AccessToken?
-        let end: SingleResult<SessionChange>?
+        /// Completes when the machine has learnt of it and the store has done its part.
+        let end = SingleResult<SessionChange>()
         /// The store's part for a grant that other services use as well.
-        let lent: SingleResult<SessionChange>?
-        /// The urgency that the store's operation was given.
+        package var lent: SingleResult<SessionChange>?
+        /// The urgency that the store's operation gets.
         let urgency: Urgency
+
+        /// A fence that ends nothing.
+        static var none: Fence {
+            let fence = Fence(urgency: .background)
+            fence.end.complete(with: .success(SessionChange(discarded: [], storeFailure: nil)))
+            return fence
+        }
     }
 
-    /// Waits for the store's part; call it once for each fence.
+    /// Takes a fence to the machine, and waits for the store's part.
+    package nonisolated func finish(_ fence: Fence) async -> SessionChange {
+        await visit { $0.settle() }
+        return await end(of: fence)
+    }
+
+    /// Waits for the store's part of a fence that the machine has learnt of, or is about to.
     package nonisolated func end(of fence: Fence) async -> SessionChange {
         var discarded: [AccessToken] = [], storeFailure: TokenServiceError?
-        if let token = fence.discarded { discarded.append(token) }
         for end in [fence.end, fence.lent] {
             guard let change = try? await end?.value(known: fence.urgency, onRaise: raiseStore(to:)) else { continue }
             discarded += change.discarded

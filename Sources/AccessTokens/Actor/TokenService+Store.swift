@@ -60,7 +60,6 @@ extension TokenService {
     private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         storing = nil
-        let end = ties?.session?.takeEnd(), displaced = ties?.session?.takeDisplaced() ?? []
         var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
         var found: Machine.Found?
         if let stored = outcome.found {
@@ -71,9 +70,11 @@ extension TokenService {
             }
             found = (stored.token.usable(with: loader.keyThumbprint), Self.bounded(age))
         }
-        step { [found, error] in
+        step { [ties, found, error] in
+            // Asked only now, after the fences that come first.
+            let end = ties?.session?.takeEnd()
             var givenUp: [AccessToken] = []
-            for grant in displaced { if let token = $0.displaced(grant) { givenUp.append(token) } }
+            for grant in ties?.session?.takeDisplaced() ?? [] { if let token = $0.displaced(grant) { givenUp.append(token) } }
             if let end { $0.sharedSessionEnded(end) }
             $0.storeEnded(operation, found: found, givenUp: givenUp, error: error, at: $1)
         }
@@ -91,30 +92,37 @@ extension TokenService {
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
-    /// Notifies the shared grant's session of a sign-in or a sign-out, before any load that begins after it.
-    func noteFence(_ token: AccessToken?) {
-        guard let session = ties?.session else { return }
-        session.noteFence(token.map { StoredToken($0, received: wallTime ?? .distantPast) }, number: machine.generation + 1)
+    /// Prepares for the sign-ins and sign-outs that the machine is about to learn of; returns the highest urgency with which the
+    /// store is waited for.
+    func expect(_ notices: [Notice], at now: Duration) -> Urgency? {
+        var highest: Urgency?
+        for notice in notices {
+            guard let fence = notice.fence else { continue }
+            if let session = ties?.session {
+                let received = wallTime?.addingTimeInterval((notice.time - now) / .seconds(1)) ?? .distantPast
+                session.noteFence(notice.act.token.map { StoredToken($0, received: received) }, number: notice.number)
+            }
+            fences.append((notice.number, fence.end, []))
+            highest = max(highest ?? fence.urgency, fence.urgency)
+        }
+        if let highest { storing?.raise(to: highest, on: executor) }
+        return highest
     }
 
-    /// Performs a sign-in or a sign-out, which cuts off earlier work and changes the store.
-    func fence(
-        _ lent: SingleResult<SessionChange>? = nil, _ event: (inout Machine, Duration) -> AccessToken?
-    ) -> Fence {
-        let number = machine.generation + 1, end = SingleResult<SessionChange>(), hasStore = machine.hasStore
-        if hasStore { fences.append((number, end)) }
-        // Nothing waits for the store if there is none.
-        let urgency = hasStore || lent != nil ? Urgency.current : .background
-        storing?.raise(to: urgency, on: executor)
-        return Fence(discarded: step(event), end: hasStore ? end : nil, lent: lent, urgency: urgency)
+    /// Keeps the token that a fence gave up, for the fence's caller.
+    func note(_ token: AccessToken?, givenUpBy number: Int) {
+        guard let token, let index = fences.firstIndex(where: { $0.number == number }) else { return }
+        fences[index].discarded.append(token)
     }
 
-    /// Ends these fences: the store has finished, failed or timed out.
+    /// Ends these fences: the store has finished, failed or timed out, or there is none.
     func end(_ numbers: [Int], givenUp: [AccessToken], error: TokenServiceError?) {
         let ended = fences.filter { numbers.contains($0.number) }
         fences.removeAll { numbers.contains($0.number) }
-        let change = SessionChange(discarded: givenUp, storeFailure: error)
-        for fence in ended { fence.end.complete(with: .success(change)) }
+        for fence in ended {
+            let change = SessionChange(discarded: fence.discarded + givenUp, storeFailure: error)
+            fence.end.complete(with: .success(change))
+        }
     }
 
     /// The wall clock's time; `nil` if it isn't a finite number.

@@ -48,8 +48,8 @@ public actor TokenService {
     var operationMembership: LoadMembership?
     /// When the service may be released, as last reported.
     private var idleFrom: Duration? = .zero
-    /// The callers of fences that wait for the store.
-    var fences: [(number: Int, end: SingleResult<SessionChange>)] = []
+    /// The fences that wait for the store, and the tokens that the service itself gave up for them.
+    var fences: [(number: Int, end: SingleResult<SessionChange>, discarded: [AccessToken])] = []
     /// The calls of `drain` that wait until no load and no operation of the store is under way.
     var drains: [SingleResult<Void>] = []
 
@@ -110,16 +110,20 @@ public actor TokenService {
 
     /// Takes an event and performs its effects; the only way to change the state.
     ///
-    /// Only the calls of the two closures are generic, so a program has one copy of the rest.
+    /// What the program did since the last event comes first: it has taken effect for callers already. Only the calls of the two
+    /// closures are generic, so a program has one copy of the rest.
     ///
     /// - Parameter admission: Gives the caller a place, if it must wait, before others can join behind it.
     func step<Decision: Sendable, Outcome: Sendable>(
         _ event: (inout Machine, Duration) -> Decision, admission: (Decision, inout Lobby<Waiter>) -> Outcome
     ) -> Outcome {
+        let (joined, isAwaited, hasListeners, notices) = lobby.withLock { $0.close() }
+        // Read the clock after closing, so that no notice is from a later time.
         let now = clock.now()
-        let (joined, isAwaited, hasListeners) = lobby.withLock { $0.close() }
         let isObserved = hasListeners || ties?.tether?.use.wasUsed ?? false
-        let decision = machine.take(event, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
+        let fenceUrgency = notices.isEmpty ? nil : expect(notices, at: now)
+        let decision = machine.take(
+            event, after: notices, at: now, joined: joined, isAwaited: isAwaited, isObserved: isObserved)
         let ending = machine.conclude(tellsIdle: ties?.tether != nil)
         let answer: Lobby<Waiter>.Answer? = ending.answer?.mapError { dated($0, at: now) }
         // Publish the snapshot first: a resumed caller that asks again must see this event's decision.
@@ -128,12 +132,18 @@ public actor TokenService {
             let outcome = admission(decision, &lobby)
             return (answered, lobby.expire(at: now), lobby.urgency, outcome)
         }
-        perform(ending, answering: answered, with: answer, late: late, urgency: urgency, at: now)
+        perform(
+            ending, answering: answered, with: answer, late: late, urgency: max(urgency, fenceUrgency ?? urgency), at: now)
         return outcome
     }
 
     func step<Decision: Sendable>(_ event: (inout Machine, Duration) -> Decision) -> Decision {
         step(event) { decision, _ in decision }
+    }
+
+    /// Lets the machine learn what the program did, if it did anything since the last event.
+    package func settle() {
+        if lobby.withLock({ !$0.notices.isEmpty }) { step { _, _ in } }
     }
 
     private func perform(
@@ -176,6 +186,7 @@ public actor TokenService {
         switch effect {
         case .cancel(let flight): cancel(flight)
         case .perform(let operation): perform(operation, urgency: max(.current, urgency), at: now)
+        case .gaveUp(let token, let fence): note(token, givenUpBy: fence)
         case .endFences(let numbers, let givenUp, let error): end(numbers, givenUp: givenUp, error: error)
         case .discard(let grant): discard(grant)
         case .announce(let event): announce(event.mapError { dated($0, at: now) })

@@ -17,9 +17,11 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
+        /// The acts of the program that the machine has yet to learn of, oldest first; the snapshot shows their effect.
+        private(set) var notices: [Notice] = []
         /// The highest priority of the current waiters.
         private(set) var urgency = Urgency.background
-        private var isOpen = false
+        private var isOpen = true
         /// Hands events to their subscribers; `nil` until the first one asks for a stream.
         var hub: EventHub<TokenEvent>?
         /// How many callers have joined the load since the lobby last told the actor.
@@ -147,16 +149,39 @@ extension TokenService {
             return late
         }
 
-        /// Begins a decision of the actor; returns how many callers have joined, whether any waits, and whether anything listens.
-        mutating func close() -> (joined: Int, isAwaited: Bool, hasListeners: Bool) {
-            defer { joined = 0 }
+        /// Notes an act of the program, which takes effect at once: from now on no caller finds what it ended.
+        ///
+        /// The machine learns of it with its next event. Callers that have joined belong before it. Later ones find nothing to join,
+        /// so they enter the actor, where the notice precedes them.
+        ///
+        /// - Parameter expected: The generation in which it is meant; does nothing in any other.
+        /// - Returns: Whether it was noted.
+        mutating func note(_ act: Notice.Act, for fence: Fence?, at now: Duration, in expected: Int? = nil) -> Bool {
+            let generation = snapshot.hit.generation
+            guard expected ?? generation == generation else { return false }
+            // The event that is being decided on may end the session itself, and then begins the generation that is left out.
+            let number = act.isFence ? generation + (isOpen ? 1 : 2) : generation
+            let notice = Notice(act: act, number: number, fence: fence, time: now)
+            notices.append(notice)
+            snapshot.heed(notice)
+            return true
+        }
+
+        /// Begins a decision of the actor; returns how many callers have joined, whether any waits, and whether anything listens,
+        /// and what the machine must learn first.
+        mutating func close() -> (joined: Int, isAwaited: Bool, hasListeners: Bool, notices: [Notice]) {
+            defer { (joined, notices) = (0, []) }
             isOpen = false
-            return (joined, waiters.count > 0, hub != nil)
+            return (joined, waiters.count > 0, hub != nil, notices)
         }
 
         /// Ends the decision with the callers' new snapshot and an answer for the waiters; returns the waiters to resume.
+        ///
+        /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their answer:
+        /// all of them called before those acts, since nobody joins a closed lobby.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
+            for notice in notices { self.snapshot.heed(notice) }
             isOpen = true
             if answer != nil || waiters.count == 0 { urgency = .background }
             guard let answer else { return WaiterQueue() }
@@ -209,6 +234,13 @@ extension TokenService {
             refreshFrom <= now
         }
 
+        /// Shows no longer what an act of the program ended, before the machine learns of it.
+        mutating func heed(_ notice: Notice) {
+            if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
+            self = Snapshot(
+                generation: notice.number, publication: hit.publication, nextDeadline: nextDeadline, isDrained: isDrained)
+        }
+
         /// Returns whether the caller must start what is due; `true` for the first caller only.
         mutating func claimRefresh(at now: Duration) -> Bool {
             guard isRefreshDue(at: now) else { return false }
@@ -227,6 +259,31 @@ extension TokenService {
         let generation: Int
         /// A unique number of the token that is handed out.
         let publication: Int
+    }
+}
+
+extension TokenService {
+    /// An act of the program that has taken effect for callers, on its way to the machine.
+    struct Notice: Sendable {
+        enum Act: Sendable {
+            case signIn(AccessToken)
+            case signOut
+            /// A resource server refused this token.
+            case refusal(AccessToken)
+
+            var isFence: Bool { if case .refusal = self { false } else { true } }
+
+            /// The token of a sign-in.
+            var token: AccessToken? { if case .signIn(let token) = self { token } else { nil } }
+        }
+
+        let act: Act
+        /// The generation that it begins; a refusal begins none.
+        let number: Int
+        /// `nil` for a refusal.
+        let fence: Fence?
+        /// When it was made.
+        let time: Duration
     }
 }
 

@@ -40,10 +40,12 @@ extension TokenService {
         // These three counters show what is outdated: an event by its `generation`, a caller by a generation older than
         // `lastReset`, and a flight's late result by an older `publications`.
 
-        /// How many fences (resets and replacements) there were.
+        /// The number of the last fence (a reset or a replacement), higher than those before it.
         private(set) var generation = 0
         /// The generation that the last reset began.
         private(set) var lastReset = 0
+        /// The generation that the first sign-in since then began.
+        private var firstSignIn: Int?
         /// How often a token arrived, was published or was fenced off.
         private(set) var publications = 0
         /// Whether the lobby reported with this event that a caller waits; callers wait only in `loading`.
@@ -103,6 +105,8 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// Perform an operation of the store; one runs at a time.
         case perform(StoreQueue.Operation)
+        /// The token that the service itself gave up for a fence.
+        case gaveUp(AccessToken?, fence: Int)
         /// End fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
         case endFences([Int], givenUp: [AccessToken], TokenServiceError?)
         /// Pass a grant to the program for revocation.
@@ -112,12 +116,24 @@ extension TokenService.StateMachine {
 }
 
 extension TokenService.StateMachine {
-    /// Takes an event, after the lobby's changes since the last one.
+    /// Takes an event, after what happened in the lobby since the last one.
     mutating func take<Decision>(
-        _ event: (inout Self, Duration) -> Decision, at now: Duration, joined: Int, isAwaited: Bool, isObserved: Bool
+        _ event: (inout Self, Duration) -> Decision, after notices: [TokenService.Notice], at now: Duration, joined: Int,
+        isAwaited: Bool, isObserved: Bool
     ) -> Decision {
         callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
+        for notice in notices { heed(notice) }
         return event(&self, now)
+    }
+
+    /// Learns of an act of the program, which has taken effect for callers when it was made.
+    @inline(never)
+    mutating func heed(_ notice: TokenService.Notice) {
+        switch notice.act {
+        case .signIn(let token): replace(with: token, number: notice.number, at: notice.time)
+        case .signOut: reset(number: notice.number, at: notice.time)
+        case .refusal(let token): invalidate(token, at: notice.time)
+        }
     }
 
     /// Notes the lobby's changes since the last event: callers have joined the flight of `loading`, and some may have left.
@@ -468,11 +484,11 @@ extension TokenService.StateMachine {
             if hasSession { endSharedSession() }
             return
         }
-        let token = (state.cached ?? reserve)?.token
+        let token = (state.cached ?? reserve)?.token ?? state.flight?.savedToken ?? grant.token
         // The program may have signed out itself since, or there was no session before the sign-in.
-        guard number > lastReset, isKnown || number - 1 > lastReset || handedOut.hasOther(than: token) else { return }
-        lastReset = generation
-        handedOut = HandedOut()
+        let isFirst = firstSignIn.map { $0 >= number } ?? true
+        guard number > lastReset, isKnown || !isFirst || handedOut.hasOther(than: token) else { return }
+        beginSession()
         if let token { handedOut.note(token) }
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
@@ -637,45 +653,73 @@ extension TokenService.StateMachine {
         announce(.invalidated)
     }
 
-    /// Handles a refused request that is to be sent again; `nil` if its session is over.
+    /// Handles a refused request that is to be sent again.
     ///
-    /// - Returns: The token to send it with, if there is one, and the generation in which to wait for one. With a shared grant,
-    ///   that generation's sign-in may not yet have found another service's sign-out in the store; then the request belongs to
-    ///   the session before it.
-    mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> (token: AccessToken?, generation: Int)? {
-        guard handedOut.contains(refused) else { return nil }
+    /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the request
+    /// belongs to the session before it.
+    mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> Resending {
+        let seen = isShared ? lastReset : generation
+        guard handedOut.contains(refused) else {
+            // The program may have kept a token of the session that an earlier run left in the store.
+            let isSessionUnknown = isRestorePending || isShared && generation == 0 && handedOut.isEmpty
+            return isSessionUnknown ? .afterRestore(generation: seen) : .tooLate
+        }
         invalidate(refused, at: now)
-        return (state.token, isShared ? lastReset : generation)
+        return state.token.map { .with($0) } ?? .wait(generation: seen)
     }
 
-    /// Signs out: calls that start afterwards see nothing from before; returns what was given up.
-    @discardableResult
-    mutating func reset(at now: Duration) -> AccessToken? {
+    /// What to do with a refused request.
+    enum Resending: Sendable {
+        case with(AccessToken)
+        /// Wait for a token of this generation.
+        case wait(generation: Int)
+        /// Ask again after a call of this generation, which asks the store for the session.
+        case afterRestore(generation: Int)
+        /// Its session is over.
+        case tooLate
+    }
+
+    /// Signs out: calls that start afterwards see nothing from before.
+    ///
+    /// - Parameter number: The generation that it begins; `nil`: the next one.
+    mutating func reset(number: Int? = nil, at now: Duration) {
         elapse(to: now)
-        let (fenced, dropped) = endSession()
-        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) }
+        let (fenced, dropped) = endSession(number)
+        effects.append(.gaveUp(dropped, fence: generation))
+        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) } else { endFence() }
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
-        return dropped
     }
 
-    private mutating func endSession() -> (fenced: Flight?, dropped: AccessToken?) {
-        let fenced = fence()
-        lastReset = generation
-        handedOut = HandedOut()
+    /// Ends the last fence, for which there is no store to wait for.
+    private mutating func endFence() { effects.append(.endFences([generation], givenUp: [], nil)) }
+
+    private mutating func endSession(_ number: Int? = nil) -> (fenced: Flight?, dropped: AccessToken?) {
+        let fenced = fence(number)
+        beginSession()
         let dropped = discard(grant.put(nil, .signedOut))
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
         return (fenced, dropped)
     }
 
-    /// Installs a new token for the same principal; returns what was given up.
-    @discardableResult
-    mutating func replace(with token: AccessToken, at now: Duration) -> AccessToken? {
+    /// Forgets the tokens of the session that has ended.
+    private mutating func beginSession() {
+        (lastReset, firstSignIn) = (generation, nil)
+        handedOut = HandedOut()
+    }
+
+    /// Installs a new token for the same principal.
+    ///
+    /// - Parameter number: The generation that it begins; `nil`: the next one.
+    mutating func replace(with token: AccessToken, number: Int? = nil, at now: Duration) {
         elapse(to: now)
         checked(at: now)
         let isStoreUnknown = isRestorePending || isShared
-        let fenced = fence()
-        let dropped = discard(grant.put(token, .replaced))
+        let fenced = fence(number)
+        effects.append(.gaveUp(discard(grant.put(token, .replaced)), fence: generation))
+        if firstSignIn == nil { firstSignIn = generation }
+        // The program has this token already, whether or not the service hands it out.
+        handedOut.note(token)
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
@@ -689,12 +733,13 @@ extension TokenService.StateMachine {
             enqueue(
                 .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown, at: now
             )
+        } else {
+            endFence()
         }
         if isSaved {
             state = .loading(flight)
         } else if !isExpired {
             state = .fresh(CachedToken(token, from: now, at: now, policy: policy, jitter: random.jitter()))
-            handedOut.note(token)
             answerWaiters(.success(token))
         } else if let error = obstacle(at: now) {
             answerWaiters(.failure(error))
@@ -703,7 +748,6 @@ extension TokenService.StateMachine {
             state = .loading(flight)
         }
         if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
-        return dropped
     }
 
     /// Ends every pause and the refusal of the grant, because the user asked to try again.
@@ -731,15 +775,19 @@ extension TokenService.StateMachine {
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.
-    private mutating func fence() -> Flight? {
-        generation += 1
+    private mutating func fence(_ number: Int?) -> Flight? {
+        generation = number ?? generation + 1
         publications += 1
+        // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
+        if case .success = answer { (answer, isAwaited) = (nil, true) }
         isRestorePending = false
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
-        // A flight that asks the server may still bring a grant to revoke; one that asks the store is forgotten.
-        if let flight { abandoned.append(flight) }
+        // A flight that asks the server may still bring a grant to revoke; one that asks the store is forgotten, and so is one
+        // whose task hasn't even started.
+        if let flight, start == nil { abandoned.append(flight) }
+        start = nil
         for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
         abandoned = []
         reserve = nil
@@ -822,21 +870,18 @@ extension TokenService.StateMachine {
         isRestorePending = false
         if let (token, age) = found {
             _ = grant.put(token, .replaced)
+            handedOut.note(token)
             let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
             let isGood = !token.isUnusable && !rejections.contains(token, at: now)
             if isGood, cached.isValid(at: now) {
                 publications += 1
-                handedOut.note(token)
                 // The restored token ends any pause after failures.
                 backOff = BackOff()
                 install(cached)
                 announce(.restored, flight)
                 return answerWaiters(.success(token))
             }
-            if isGood {
-                handedOut.note(token)
-                reserve = cached
-            }
+            if isGood { reserve = cached }
         }
         guard !flight.isGivenUp, isAwaited else { return }
         guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }

@@ -11,10 +11,28 @@ import TokenServiceConcurrency
         #expect(isHit)
     }
 
+    private func miss(
+        _ state: inout CallbackLine.StateMachine, as urgency: Urgency = Urgency(.medium), limit: CallbackLine.Limit? = nil,
+        _ handler: @escaping AccessTokenService.Handler = { _ in }
+    ) {
+        let isAdded = state.append(
+            CallbackLine.Call(handler: handler), generation: 0, as: urgency, limit: limit, since: state.epoch)
+        #expect(isAdded)
+    }
+
+    @Test func `a call that looked before an operation took its place looks again, whether it found a token or not`() {
+        var state = CallbackLine.StateMachine()
+        let start = state.epoch
+        state.append({ _, _ in }, as: Urgency(.medium))
+        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, since: start)
+        let isMiss = state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), since: start)
+        #expect(!isHit && !isMiss && state.segments.count == 1)
+    }
+
     @Test func `what is delivered leaves the line, also from one that is never empty`() {
         var state = CallbackLine.StateMachine()
         for number in 0..<100 {
-            state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
+            miss(&state)
             // Take its errand, so that the next miss gets its own segment; the previous one is answered.
             _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
@@ -45,10 +63,10 @@ import TokenServiceConcurrency
 
     @Test func `a miss behind a hit is none of the misses in front of it`() {
         var state = CallbackLine.StateMachine()
-        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
+        miss(&state)
         hit(&state)
-        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
-        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
+        miss(&state)
+        miss(&state)
         #expect(state.segments.map(\.count) == [1, 1, 2])
         let errands = state.takeErrands(by: Urgency(.medium)).filter { state.takeErrand(of: $0) != nil }
         #expect(errands == [0, 2])
@@ -57,7 +75,7 @@ import TokenServiceConcurrency
     @Test func `hits in front of an errand may be delivered before its carrier looks at them`() {
         var state = CallbackLine.StateMachine()
         hit(&state)
-        state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium))
+        miss(&state)
         let errands = state.takeErrands(by: Urgency(.medium))
         #expect(state.beginDelivery()?.count == 1)
         #expect(errands.map { state.takeErrand(of: $0) != nil } == [false, true])
@@ -68,7 +86,7 @@ import TokenServiceConcurrency
             var state = CallbackLine.StateMachine()
             for _ in 1...2 {
                 for urgency in [Urgency(.background), Urgency(.high)] {
-                    state.append(CallbackLine.Call { _ in }, generation: 0, as: urgency)
+                    miss(&state, as: urgency)
                     #expect(state.beginCarrying() == urgency && state.beginCarrying() == nil)
                 }
                 for carrier in arrivals { _ = state.takeErrands(by: carrier) }
@@ -92,7 +110,7 @@ import TokenServiceConcurrency
         // The last call in the line is always waiting.
         for number in 0..<10_000 {
             let limit = CallbackLine.Limit(.seconds(3_600 - number % 7), from: .zero)
-            state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), limit: limit)
+            miss(&state, limit: limit)
             _ = state.takeErrands(by: Urgency(.medium))
             guard number > 0 else { continue }
             state.finish(number - 1, .answered(.failure(TokenServiceError(.reset))))
@@ -112,7 +130,7 @@ import TokenServiceConcurrency
         let times = (0..<1_000).map { _ in Int.random(in: 1...50, using: &random) }
         for (number, time) in times.enumerated() {
             let limit = CallbackLine.Limit(.seconds(time), from: .zero)
-            state.append(CallbackLine.Call { _ in log.append(number) }, generation: 0, as: Urgency(.medium), limit: limit)
+            miss(&state, limit: limit) { _ in log.append(number) }
         }
         var expected: [Int] = []
         for time in 1...50 {

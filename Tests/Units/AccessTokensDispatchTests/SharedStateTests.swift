@@ -37,7 +37,7 @@ struct SharedStateTests {
         scene.call()
         // The call hasn't reached the actor yet; an async caller's reset reaches it first.
         let late = Stage()
-        _ = late.start { [service = scene.service] in _ = await service.signOut() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.run()
         #expect(scene.log.entries == ["reset"])
         #expect(scene.loader.loadCount == 0)
@@ -93,7 +93,7 @@ struct SharedStateTests {
         scene.shim.invalidate(.hour("b"))
         scene.call("2")
         let late = Stage()
-        _ = late.start { [service = scene.service] in _ = await service.signOut() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.run()
         #expect(scene.log.entries == ["1 b", "2 reset"])
         #expect(scene.loader.loadCount == 1)
@@ -156,7 +156,7 @@ struct SharedStateTests {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
         // The first call hasn't reached the actor yet.
-        _ = late.start { [service = scene.service] in _ = await service.signOut() }
+        _ = late.start { [service = scene.service] in _ = await service.reset() }
         scene.call("2")
         scene.run()
         #expect(scene.log.entries == ["1 reset"])

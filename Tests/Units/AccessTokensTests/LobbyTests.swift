@@ -79,6 +79,55 @@ import TokenServiceConcurrency
         #expect(second.joined == 0 && second.isAwaited)
     }
 
+    private static func snapshot(_ token: AccessToken?, generation: Int = 1) -> TokenService.Snapshot {
+        TokenService.Snapshot(token: token, generation: generation, joinableUntil: token == nil ? .seconds(10) : nil)
+    }
+
+    private static func sample(_ act: Int) -> TokenService.Notice.Act {
+        [.signOut, .signIn(.hour("new")), .refusal(.hour("old"))][act]
+    }
+
+    @Test(arguments: 0..<3, [true, false])
+    func `52: what the program ends is not shown, even if the actor decides something else meanwhile`(act: Int, isOpen: Bool) {
+        var lobby = Lobby()
+        _ = lobby.open(Self.snapshot(.hour("old")), answering: nil)
+        if !isOpen { _ = lobby.close() }
+        _ = lobby.note(Self.sample(act), for: nil, at: .zero)
+        #expect(lobby.snapshot.hit.token == nil)
+        if !isOpen { _ = lobby.open(Self.snapshot(.hour("old")), answering: nil) }
+        #expect(lobby.snapshot.hit.token == nil && lobby.join() == nil)
+        let notices = lobby.close().notices
+        #expect(notices.count == 1 && lobby.notices.isEmpty)
+        _ = lobby.open(Self.snapshot(.hour("next"), generation: lobby.snapshot.hit.generation), answering: nil)
+        #expect(lobby.snapshot.hit.token?.value == "next", "the machine has learnt of it")
+    }
+
+    @Test func `52: a load of before a fence isn't joined, and its waiters are answered as callers of before`() throws {
+        var lobby = Self.loading
+        let place = try lobby.place()
+        _ = lobby.close()
+        _ = lobby.note(.signOut, for: nil, at: .zero)
+        let late = lobby.join(generation: lobby.snapshot.hit.generation)
+        _ = lobby.open(Self.snapshot(nil), answering: .success(.hour("old")))
+        #expect(late == nil && lobby.join(generation: lobby.snapshot.hit.generation) == nil)
+        #expect(lobby.collectAnswer(at: place).name == "old")
+    }
+
+    @Test func `52: a fence during a decision leaves a generation for a session that the decision itself ends`() {
+        var lobby = Self.loading
+        _ = lobby.close()
+        _ = lobby.note(.signOut, for: nil, at: .zero)
+        _ = lobby.open(Self.snapshot(nil, generation: 2), answering: nil)
+        #expect(lobby.snapshot.hit.generation == 3)
+        #expect(lobby.close().notices.map(\.number) == [3])
+    }
+
+    @Test func `52: a fence that is meant for an earlier generation is none`() {
+        var lobby = Self.loading
+        let isNoted = [0, 1, 1].map { lobby.note(.signOut, for: nil, at: .zero, in: $0) }
+        #expect(isNoted == [false, true, false])
+    }
+
     @Test func `callers are answered in the order of their places, not of their suspensions`() throws {
         var lobby = Self.loading
         let first = try lobby.place(), second = try lobby.place()

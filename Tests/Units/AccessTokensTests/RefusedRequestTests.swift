@@ -109,6 +109,43 @@ struct RefusedRequestTests {
         #expect(try scene.load().previous?.value == "given")
     }
 
+    @Test(arguments: [false, true])
+    func `43: a token that was given only as a grant is the session's, also while it is saved`(isSaving: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        if isSaving { store.hold() }
+        scene.replace(with: isSaving ? .granted("given") : AccessToken("given", lifetime: .zero, refreshToken: "given's grant"))
+        let caller = scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("given"))
+        }
+        scene.release(store)
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "given's grant")
+        scene.succeed(load, with: .hour("next"))
+        #expect(caller.value?.value == "next")
+    }
+
+    /// The program keeps a credential of its own between its runs, and the server refuses it before anything else happens.
+    @Test(arguments: [3_600, 10])
+    func `43: a token of the store is the session's before the service has read it`(lifetime: Int) throws {
+        let stored = AccessToken("stored", lifetime: .seconds(lifetime), refreshToken: "stored's grant")
+        let scene = Scene(store: ScriptedStore(StoredToken(stored, received: Date(timeIntervalSince1970: -20))))
+        let caller = scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("stored"))
+        }
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "stored's grant")
+        scene.succeed(load, with: .hour("next"))
+        #expect(caller.value?.value == "next" && scene.loader.loadCount == 1)
+    }
+
+    @Test func `43: a token that isn't the store's is of another session, and drops nothing`() throws {
+        let scene = Scene(store: ScriptedStore(StoredToken(.hour("stored"), received: Date(timeIntervalSince1970: 0))))
+        let caller = scene.stage.start { [service = scene.service] in
+            try await service.retrieveToken(insteadOf: AccessToken("somebody's"))
+        }
+        #expect(caller.code == .reset && scene.service.cachedToken?.value == "stored" && scene.loader.loadCount == 0)
+    }
+
     @Test func `43: the service remembers the session's last 64 tokens`() throws {
         for number in 1...63 { scene.replace(with: .hour("\(number)")) }
         #expect(retry(.hour("anna")).value?.value == "63")

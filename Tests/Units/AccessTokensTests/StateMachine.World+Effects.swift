@@ -12,8 +12,10 @@ extension World {
         }
         let answered = lobby.open(ending.snapshot, answering: ending.answer?.mapError { $0 as any Error })
         if ending.start != nil, let flight = machine.state.flight { start(flight) }
+        var latest = 0
         for effect in ending.effects {
             switch effect {
+            case .gaveUp(_, let number): check(fences.contains(number), "a fence tells what it gave up before it ends")
             case .cancel(let id):
                 check(
                     machine.isRepeatable || loads.allSatisfy { $0.id != id || !stands($0) },
@@ -32,7 +34,10 @@ extension World {
                 discarded.append(grant.token.value)
                 check(grant.token.value != machine.grant.token?.value, "the grant is not given up")
             case .announce(let event):
-                check(event.generation == machine.generation, "19: events carry the generation, which never goes back")
+                check(
+                    latest <= event.generation && event.generation <= machine.generation,
+                    "19: events carry the generation, which never goes back")
+                latest = event.generation
                 note(event)
             }
         }
@@ -44,11 +49,23 @@ extension World {
         note()
         guard let result = ending.answer else { return }
         answered.forEach { index in
-            guard case .waiting(let place) = callers[index] else { return check(false, "exactly one answer") }
+            guard case .waiting(let place, let seen) = callers[index] else { return check(false, "exactly one answer") }
             callers[index] = .idle
             check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
-            if case .success(let token) = result { checkServed(token, since: machine.lastReset, isArrival: true) }
+            switch result {
+            case .success(let token):
+                checkServed(token, since: machine.lastReset, isArrival: true)
+                checkSession(of: token, for: seen)
+            case .failure(let error):
+                check(error.code != .reset || seen < machine.lastReset, "52: a sign-out's error is for calls from before it")
+            }
         }
+    }
+
+    /// 52: whether a token may be handed out to a call that began after the fence with this number.
+    mutating func checkSession(of token: AccessToken, for seen: Int) {
+        let generation = born[token.value]?.generation
+        check(generation.map { $0 >= seen } ?? false, "52: a call gets nothing from before a fence that preceded it")
     }
 
     /// Checks a listener's knowledge of the loads: each ends with an event of its own, or with the fence that cuts it off.
@@ -145,7 +162,12 @@ extension World {
             machine.isAtWork(at: now) == (running != nil || isExpected),
             "45: a service is done when no load or save is to be expected"
         )
-        check(lobby.snapshot.hit.token == machine.state.cached?.token, "the snapshot shows the state's token")
-        check(lobby.snapshot.hit.generation == machine.generation, "and its generation")
+        let isTokenEnded = lobby.notices.contains { $0.act.isFence || machine.state.cached?.token == $0.act.refused }
+        check(lobby.snapshot.hit.token == (isTokenEnded ? nil : machine.state.cached?.token), "the snapshot shows the state's token")
+        check(lobby.snapshot.hit.generation == lobby.notices.last?.number ?? machine.generation, "and its generation")
     }
+}
+
+extension TokenService.Notice.Act {
+    fileprivate var refused: AccessToken? { if case .refusal(let token) = self { token } else { nil } }
 }

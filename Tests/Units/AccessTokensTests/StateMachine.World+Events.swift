@@ -5,7 +5,12 @@ extension World {
     mutating func perform(_ event: Event) {
         path.append(event)
         switch event {
-        case .call(let index): callers[index] = .called(seen: lobby.snapshot.hit.generation)
+        case .call(let index):
+            let seen = lobby.snapshot.hit.generation
+            callers[index] = .called(seen: seen)
+            if let token = lobby.snapshot.token(at: now) { checkSession(of: token, for: seen) }
+        case .act(let act): perform(act)
+        case .actMeanwhile(let act): meanwhile = act
         case .join(let index): join(index)
         case .leave(let index): leave(index)
         default: step(event)
@@ -19,12 +24,13 @@ extension World {
         guard let place = lobby.join(seen: seen, urgency: .background, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
         check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
+        check(!lobby.notices.contains { $0.act.isFence }, "52: nobody joins a load that a fence ends")
         check(lobby.suspend(index, at: place), "the caller can't have been answered yet")
-        callers[index] = .waiting(place)
+        callers[index] = .waiting(place, seen: seen)
     }
 
     private mutating func leave(_ index: Int) {
-        guard case .waiting(let place) = callers[index] else { return }
+        guard case .waiting(let place, _) = callers[index] else { return }
         let error = Lobby.Answer.failure(CancellationError())
         check(lobby.leave(place, with: error) == index, "a caller that waits can leave")
         check(lobby.leave(place, with: error) == nil, "a caller leaves once")
@@ -32,15 +38,53 @@ extension World {
         callers[index] = .idle
     }
 
+    /// The program signs in or out, or refuses the token that it sees: this takes effect for callers at once.
+    private mutating func perform(_ act: Act) {
+        let made: TokenService.Notice.Act
+        switch act {
+        case .signsIn: made = .signIn(newToken(lifetime: Self.lifetime, from: now))
+        case .signsInWithGrant: made = .signIn(newToken(lifetime: .zero, from: now))
+        case .signsOut: made = .signOut
+        case .refuses:
+            // The token that the next snapshot would show, or that the last one showed.
+            guard let token = lobby.snapshot.hit.token else { return }
+            made = .refusal(token)
+            noteRefusal(of: token)
+        }
+        _ = lobby.note(made, for: nil, at: now)
+        if made.isFence {
+            check(lobby.snapshot.hit.token == nil && lobby.snapshot.joinableUntil == .zero, "52: nothing from before a fence is seen")
+        }
+    }
+
+    private mutating func noteRefusal(of token: AccessToken) {
+        bar(token)
+        refused = (token, now + (token.lifetime ?? .zero))
+        refusals[token.value] = refused?.until
+    }
+
+    /// The machine learns of an act of the program.
+    private mutating func heed(_ notice: TokenService.Notice) {
+        let granted = machine.grant.token?.value
+        machine.heed(notice)
+        guard notice.act.isFence else { return }
+        refused = nil
+        bar(held)
+        fences.insert(notice.number)
+        check(machine.generation == notice.number, "52: callers know a fence's number before the machine does")
+        if notice.act.token == nil, let granted { givenUp.append(granted) } else { rebear() }
+    }
+
     /// The events that reach the actor.
     private mutating func step(_ event: Event) {
-        let (joined, isAwaited, _) = lobby.close()
+        let (joined, isAwaited, _, notices) = lobby.close()
         machine.callersJoined(joined, isAwaited: isAwaited)
-        var entered: Int?
+        for notice in notices { heed(notice) }
+        var entered: (caller: Int, seen: Int)?
         let granted = machine.grant.token?.value
         expect(event)
         switch event {
-        case .call, .join, .leave: break
+        case .call, .join, .leave, .act, .actMeanwhile: break
         case .tick:
             now += Self.step
             if loads.contains(where: { $0.start + machine.policy.loadTimeout == now }) { hasFailed = true }
@@ -51,7 +95,7 @@ extension World {
                 refusals[token] = nil
             }
             machine.elapse(to: now)
-        case .arrive(let index): if arrive(index) { entered = index }
+        case .arrive(let index): if let seen = arrive(index) { entered = (index, seen) }
         case .succeed(let id): deliver(id) { $0.newToken(lifetime: Self.lifetime, from: $1.start) }
         case .succeedExpired(let id): deliver(id) { $0.newToken(lifetime: .zero, from: $1.start) }
         case .succeedBarely(let id):
@@ -68,9 +112,7 @@ extension World {
         case .refreshAhead: machine.refreshAhead(at: now)
         case .invalidateCurrent:
             guard let token = machine.state.cached?.token ?? machine.reserve?.token else { return }
-            bar(token)
-            refused = (token, now + (token.lifetime ?? .zero))
-            refusals[token.value] = refused?.until
+            noteRefusal(of: token)
             machine.invalidate(token, at: now)
             if let end = born[token.value]?.end, end > now {
                 check(machine.state.cached == nil, "a refused token is dropped")
@@ -105,9 +147,13 @@ extension World {
         case .lostEnds: endLost(error: nil)
         case .lostFails: endLost(error: TokenServiceError(.storeFailed))
         }
-        if machine.hasStore, [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.generation) }
+        if [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.generation) }
         discarded = []
+        let act = meanwhile.take()
+        if let act, act != .refuses { perform(act) }
         performEffects()
+        // Only now is it known which token callers see.
+        if act == .refuses { perform(.refuses) }
         let flights = machine.abandoned + [machine.state.flight].compactMap { $0 }
         if event == .reset, let granted { givenUp.append(granted) }
         check(givenUp.allSatisfy(discarded.contains), "a grant that the service gives up reaches the program")
@@ -115,12 +161,13 @@ extension World {
         endForgotten()
         if let entered {
             let place = lobby.admit(urgency: .background)
-            check(lobby.suspend(entered, at: place), "a place that was just taken is there")
-            callers[entered] = .waiting(place)
+            check(lobby.suspend(entered.caller, at: place), "a place that was just taken is there")
+            callers[entered.caller] = .waiting(place, seen: entered.seen)
         }
         var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.grant.token, refused?.token].compactMap {
             $0?.value
         }
+        tokens += lobby.notices.compactMap { $0.act.token?.value }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
         barred.formIntersection(tokens)
@@ -163,17 +210,20 @@ extension World {
         born[token.value]?.generation = machine.generation
     }
 
-    /// Whether the caller waits.
-    private mutating func arrive(_ index: Int) -> Bool {
-        guard case .called(let seen) = callers[index] else { return false }
+    /// Returns the generation that the caller saw, if it waits.
+    private mutating func arrive(_ index: Int) -> Int? {
+        guard case .called(let seen) = callers[index] else { return nil }
         guard let result = machine.retrieve(seen: seen, at: now) else {
             if case .loading = machine.state {} else { check(false, "a caller waits for the current flight") }
-            return true
+            return seen
         }
         callers[index] = .idle
         if seen >= machine.lastReset { checkSurvived(result) }
-        if case .success(let token) = result { checkServed(token, since: seen, isArrival: false) }
-        return false
+        if case .success(let token) = result {
+            checkServed(token, since: seen, isArrival: false)
+            checkSession(of: token, for: seen)
+        }
+        return nil
     }
 
     /// The store's operation ends; a token from before this service began belongs to none of its generations.

@@ -80,15 +80,16 @@ extension World {
         key += machine.backOff.key(at: now, steps: steps)
         key += machine.rejections.key(at: now)
         // Callers are equivalent, so count those that wait, those from before a reset, and new ones.
-        var counts = [0, 0, 0, 0]
-        for caller in callers {
+        func rank(_ seen: Int) -> Int { lobby.notices.count { $0.act.isFence && $0.number <= seen } }
+        let ranks = callers.map { caller in
             switch caller {
-            case .idle: counts[0] += 1
-            case .called(let seen): counts[seen < machine.lastReset ? 1 : 2] += 1
-            case .waiting: counts[3] += 1
+            case .idle: 0
+            case .called(let seen): seen < machine.lastReset ? 1 : 10 + rank(seen)
+            case .waiting(_, let seen): seen < machine.lastReset ? 2 : 20 + rank(seen)
             }
         }
-        key += counts + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
+        key += lobby.notices.map { $0.key - 40 } + [meanwhile.map { Int($0.rawValue) } ?? -1]
+        key += ranks.sorted() + [refused?.token.value == machine.state.cached?.token.value ? 1 : 0, steps(refused?.until)]
         // All numbers are small, but a set of a million keys isn't.
         return key.map { Int8(clamping: $0) }
     }
@@ -128,5 +129,15 @@ extension BackOff {
 extension Rejections {
     fileprivate func key(at now: Duration) -> [Int] {
         [-4, causeNextLoad ? 1 : 0, loads.count { now < $0 + RefreshPolicy.invalidationPeriod }]
+    }
+}
+
+extension TokenService.Notice {
+    fileprivate var key: Int {
+        switch act {
+        case .signIn(let token): token.lifetime == .zero ? 0 : 1
+        case .signOut: 2
+        case .refusal: 3
+        }
     }
 }

@@ -18,12 +18,19 @@ struct World: Sendable {
         case tick
         case storeFinds, storeEnds, storeFails, lostEnds, lostFails
         case drain, resume
+        /// An act of the program between two events, and one while the machine decides on the next event.
+        case act(Act), actMeanwhile(Act)
+    }
+
+    /// What the program does wherever it stands; the machine learns of it with its next event.
+    enum Act: Int8, Hashable, CaseIterable, Sendable {
+        case signsIn, signsInWithGrant, signsOut, refuses
     }
 
     enum Caller: Hashable, Sendable {
         case idle
         case called(seen: Int)
-        case waiting(Lobby.Place)
+        case waiting(Lobby.Place, seen: Int)
     }
 
     struct Load: Sendable {
@@ -69,11 +76,18 @@ struct World: Sendable {
     var violation: String?
     /// The events so far.
     var path: [Event] = []
+    /// What the program does while the machine decides on the next event.
+    var meanwhile: Act?
     /// Whether the program may drain the service at any time, and resume it.
     private let drains: Bool
+    /// Whether sign-ins, sign-outs and refusals come from outside the actor.
+    private let actsOutside: Bool
+    /// How many acts of the program the machine has yet to learn of, at most.
+    private static let pendingActs = 2
 
-    init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false) {
+    init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false, actsOutside: Bool = false) {
         self.drains = drains
+        self.actsOutside = actsOutside
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
         machine = Machine(
             policy: policy, isRepeatable: isRepeatable, hasStore: hasStore, timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
@@ -99,7 +113,9 @@ struct World: Sendable {
 
     /// A readable description of the world.
     var text: String {
-        let more = (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
+        let more =
+            (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
+            + (actsOutside ? ", acts outside the actor" : "")
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
     }
 
@@ -111,7 +127,17 @@ struct World: Sendable {
     /// Without a store it tries all of them. A store makes many times as many states, so there the walk leaves out a `Retry-After`, a
     /// load that brings a refused or an almost expired token, and the refusal of an older token. If the program drains, it also leaves
     /// out the refusal of the current token, a grant without a token, salvaged grants and `retryNow`.
+    ///
+    /// If sign-ins, sign-outs and refusals come from outside, it leaves out those inside and, of the ways in which a load can end, all
+    /// but three.
     private func tries(_ event: Event) -> Bool {
+        if actsOutside {
+            return switch event {
+            case .reset, .replace, .replaceExpired, .invalidateCurrent, .invalidateOlder, .retryNow, .refreshAhead: false
+            case .failWithRetryAfter, .failForGood, .failSalvaging, .succeedWithRejected, .succeedExpired, .succeedBarely: false
+            default: true
+            }
+        }
         guard machine.hasStore else { return true }
         return switch event {
         case .failWithRetryAfter, .succeedWithRejected, .invalidateOlder, .succeedBarely: false
@@ -126,6 +152,12 @@ struct World: Sendable {
         if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
         if drains { events.append(machine.isDrained ? .resume : .drain) }
+        if actsOutside, lobby.notices.count < Self.pendingActs {
+            for act in Act.allCases where act != .refuses || lobby.snapshot.hit.token != nil {
+                events.append(.act(act))
+                if meanwhile == nil { events.append(.actMeanwhile(act)) }
+            }
+        }
         if let idle = callers.firstIndex(of: .idle) { events.append(.call(idle)) }
         for (index, caller) in callers.enumerated() {
             switch caller {

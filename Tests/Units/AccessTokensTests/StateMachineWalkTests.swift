@@ -31,6 +31,22 @@ import Testing
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true, drains: true))
     }
 
+    @Test(arguments: [1, 2])
+    func `52: the 1,500 states nearest to the start keep every promise if the program acts outside the actor`(
+        callers: Int
+    ) async {
+        await walk(from: World(callers: callers, isRepeatable: true, actsOutside: true), visits: 1_500)
+    }
+
+    @Test(.thorough, arguments: [true, false])
+    func `52: the same in every reachable state, with acts while the machine decides`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 2, isRepeatable: isRepeatable, actsOutside: true))
+    }
+
+    @Test(.thorough) func `52: the same with a store`() async {
+        await walk(from: World(callers: 1, isRepeatable: false, hasStore: true, actsOutside: true))
+    }
+
     /// A third caller makes the walk take several times as long.
     #if DEBUG
     static let callers = 2

@@ -1,0 +1,88 @@
+import AccessTokens
+import AccessTokensDispatch
+import AccessTokensTesting
+import Interleavings
+import InterleavingsTesting
+import TestBudgets
+import Testing
+import TokenServiceConcurrency
+
+/// Guarantee 52: what a callback call ends has ended for every caller when the call returns.
+@Suite(.exploring()) struct `Fences where the caller stands` {
+    /// The ways to end the token, all through one shim.
+    enum Ending: CaseIterable, Sendable {
+        case signsOut, signsIn, refuses, asksInstead
+
+        func end(_ token: AccessToken, by shim: AccessTokenService) {
+            switch self {
+            case .signsOut: shim.reset()
+            case .signsIn: shim.replace(with: AccessToken("given", lifetime: .seconds(3_600)))
+            case .refuses: shim.invalidate(token)
+            case .asksInstead: shim.retrieveToken(insteadOf: token) { _ in }
+            }
+        }
+    }
+
+    /// A surface on which a token can be handed out.
+    enum Surface: CaseIterable, Sendable { case hit, asyncCaller, sameShim, otherShim }
+
+    private static func service(_ simulation: Simulation) -> TokenService {
+        let environment = TokenService.Environment.driven(
+            by: simulation.taskExecutor, clock: InterruptedClock(clock: simulation.clock), seed: 1)
+        return TokenService(environment: environment, isRepeatable: true) { _ in
+            AccessToken("loaded", lifetime: .seconds(3_600))
+        }
+    }
+
+    private static func ask(_ shim: AccessTokenService) async throws -> AccessToken {
+        let answer = SingleResult<AccessToken>()
+        shim.retrieveToken { answer.complete(with: $0) }
+        return try await answer.value()
+    }
+
+    @Test(arguments: Ending.allCases, Surface.allCases)
+    func `52: what a call has ended is on no surface when the call returns`(_ ending: Ending, surface: Surface) async throws {
+        let summary = try await explore(.exhaustive(preemptions: 1)) { simulation in
+            let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
+            let shim = AccessTokenService(service: tokens) { queue.async($0) }
+            let other = AccessTokenService(service: tokens) { queue.async($0) }
+            let old = AccessToken("old", lifetime: .seconds(3_600))
+            await tokens.replace(with: old)
+            simulation.spawn("a") {
+                ending.end(old, by: shim)
+                let token: AccessToken? =
+                    switch surface {
+                    case .hit: tokens.cachedToken
+                    case .asyncCaller: try await tokens.retrieveToken()
+                    case .sameShim: try await Self.ask(shim)
+                    case .otherShim: try await Self.ask(other)
+                    }
+                try simulation.require(token != old, "the old token came again")
+            }
+            try await simulation.settle()
+        }
+        #expect(summary.coverage.isAllWithinBounds)
+    }
+
+    /// Threads may be interrupted at each reading of the clock, so also while the actor decides.
+    @Test func `52: whatever the actor is doing, a caller after the sign-out gets nothing from before it`() async throws {
+        let bound = Int.everyday(1, thorough: 2)
+        let summary = try await explore(.exhaustive(preemptions: bound), granularity: .accesses) { simulation in
+            let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
+            let shim = AccessTokenService(service: tokens) { queue.async($0) }
+            let old = AccessToken("old", lifetime: .seconds(3_600))
+            await tokens.replace(with: old)
+            simulation.spawn("refusal") { await tokens.invalidate(old) }
+            simulation.spawn("caller") { _ = try? await tokens.retrieveToken() }
+            simulation.spawn("sign-in") {
+                shim.replace(with: AccessToken("anna", lifetime: .seconds(3_600)))
+                shim.reset()
+                try simulation.require(tokens.cachedToken?.value != "anna", "a hit")
+                let token = try await tokens.retrieveToken()
+                try simulation.require(token.value == "loaded", token.value)
+            }
+            try await simulation.settle()
+        }
+        #expect(summary.coverage.isAllWithinBounds)
+    }
+}
