@@ -88,8 +88,9 @@ public final class DPoPKey: TokenProof {
     ///
     /// - Parameters:
     ///   - method: The request's HTTP method.
-    ///   - url: Where the request goes; its query and fragment are left out, its scheme and host put in lower case, and the
-    ///     segments `.` and `..` removed (RFC 3986 §6.2.2). An HTTP client that sends a URL unchanged must get one without those.
+    ///   - url: Where the request goes; its query and fragment are left out, its scheme and host put in lower case, the path's
+    ///     percent-encodings in upper case, and the segments `.` and `..` removed, also `%2E` and `%2E%2E` (RFC 3986 §6.2.2). An
+    ///     HTTP client that sends a URL unchanged must get it in this form.
     ///   - accessToken: The token that it carries; `nil` if it is sent to an authorization server.
     ///   - nonce: The nonce that the server has just asked for; `nil`: the last one known of the server.
     /// - Throws: ``DPoPError``; what the signing closure throws; or `CancellationError` promptly when its task is cancelled.

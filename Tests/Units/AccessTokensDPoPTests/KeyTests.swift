@@ -15,7 +15,10 @@ struct KeyTests {
         ("https://as.example/a/../b/./c/..?x=/../y", "https://as.example/b/"),
         ("https://as.example/../..", "https://as.example/"),
         ("https://as.example//a//../b/...", "https://as.example//a/b/..."),
-        ("https://as.example/%7e%2e%2E/%2f", "https://as.example/%7e%2e%2E/%2f"),
+        ("https://as.example/%7e%2e%2E/%2f", "https://as.example/%7E%2E%2E/%2F"),
+        ("https://as.example/a/%2e%2E/b/.%2e/%2e/c?%7e", "https://as.example/c"),
+        ("https://as.example/a/%2e.", "https://as.example/"), ("https://as.example/a/%2e", "https://as.example/a/"),
+        ("https://as.example/%c3%a9%252e%252e/ab", "https://as.example/%C3%A9%252e%252e/ab"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"), ("http://localhost:80/", "http://localhost/"),
     ])
     func `a proof names the URL without query, fragment, default port and capitals`(url: String, target: String) async throws {

@@ -52,6 +52,9 @@ struct ResourceTests {
         "SERVER//a//../b",
         "SERVER/a/..?x=/../y", "SERVER/a/%2e%2e/b", "SERVER/%7e%41%2f%2F", "SERVER/a;b=c,d:@!$&'()*+", "SERVER/a b|ü[x]",
         "SERVER/a?b#c", "SERVER/a#c/../d", "SERVER/.a/..b/...", "CAPITALS/A",
+        "SERVER/a/%2E%2e/b", "SERVER/a/.%2e/b", "SERVER/a/%2e.", "SERVER/a/%2e/b", "SERVER/%2e", "SERVER/a/../%2e%2e/.%2E/c%3f",
+        "SERVER/%c3%a9", "SERVER/a;p=%2f?q=%2e%2e&r=%7e", "SERVER/a/%2e%2e%2fb", "SERVER/a/..%2fb", "SERVER/a/%252e%252e/b",
+        "SERVER/a/..;/b", "SERVER///..//x", "SERVER/-._~%2d%2e%5f", "SERVER/a/b/%2E%2E/",
     ])
     func `a proof names what is sent`(text: String) async throws {
         let api = try BoundAPI(script: [1: "HTTP/1.1 307 No\r\nLocation: /r/../s\r\nContent-Length: 0\r\n\r\n"])
