@@ -31,9 +31,9 @@ enum ServerSocket {
             }
         }
         #if canImport(Glibc)
-        let isListening = isBound && Glibc.listen(listener, 128) == 0
+        let isListening = isBound && Glibc.listen(listener, SOMAXCONN) == 0
         #else
-        let isListening = isBound && Darwin.listen(listener, 128) == 0
+        let isListening = isBound && Darwin.listen(listener, SOMAXCONN) == 0
         #endif
         guard isListening else { throw Failure(call: "listen") }
         return (listener, UInt16(bigEndian: address.sin_port))

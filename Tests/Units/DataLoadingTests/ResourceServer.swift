@@ -66,15 +66,19 @@ struct ResourceServer: Sendable {
         tokens = TokenService(environment: .init(clock: ManualClock()), loader: authorizationServer.loader)
     }
 
-    static let invalidToken =
-        "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\nContent-Length: 2\r\n\r\nno"
+    static let invalidToken = answer(
+        "401 No", "WWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\n", "no")
 
-    static func ok(_ body: String, headers: String = "") -> LoopbackServer.Reply {
-        .bytes("HTTP/1.1 200 OK\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
-    }
+    static func ok(_ body: String, headers: String = "") -> LoopbackServer.Reply { .bytes(answer("200 OK", headers, body)) }
 
     static func status(_ status: Int, _ headers: String = "", body: String = "") -> LoopbackServer.Reply {
-        .bytes("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        .bytes(answer("\(status) X", headers, body))
+    }
+
+    /// Says that the connection ends, since the server ends it: in a storm libcurl 8.23 takes ended ones for new requests until it
+    /// gives up.
+    private static func answer(_ status: String, _ headers: String, _ body: String) -> String {
+        "HTTP/1.1 \(status)\r\n\(headers)Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
     var url: URL { server.url.deletingLastPathComponent() }

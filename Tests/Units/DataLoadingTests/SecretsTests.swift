@@ -145,7 +145,7 @@ struct SecretsTests {
     }
 
     @Test func `everything can be dumped while requests come and go`() async throws {
-        let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
         let service = TokenService(loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])
         let loader = DataLoaderFactory(tokens: origins).makeLoader()
