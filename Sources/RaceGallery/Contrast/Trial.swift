@@ -136,11 +136,11 @@ extension Trial {
         let handler: Design.Handler = { answer in
             if case .success = answer { answered.append(()) }
         }
-        for number in 1...callers {
-            if let call = service.call { call(handler) } else { order.spawn("caller \(number)") { await service.ask(handler) } }
+        for number in 0..<callers {
+            if let call = service.call { call(handler) } else { order.spawn("caller \(number + 1)") { await service.ask(handler) } }
         }
         // Longer than a load may take.
-        order.pass(.seconds(60))
+        withExtendedLifetime(service) { order.pass(.seconds(60)) }
         defer { order.end() }
         return answered.entries.count
     }
