@@ -20,7 +20,8 @@ extension TokenService {
         /// The seed of the jitter; equal seeds give equal jitter.
         package var seed: UInt64
 
-        /// Where the loader and the store run; `nil`: on the default pool.
+        /// Where the loader and the store run; `nil`: on the default pool, or, for a loader with a completion handler, on a thread
+        /// of its own.
         ///
         /// Time limits never run there: they hold even while a loader blocks the executor's only thread.
         package var loadExecutor: (any TaskExecutor)?
@@ -37,8 +38,9 @@ extension TokenService {
         ///   - executor: Where the service's own work runs, and where its time limits are checked; `nil`: on a serial queue that
         ///     all services share. That queue needs no thread of Swift's pool, nor of `DispatchQueue.global()`, so callers that
         ///     block all of those threads delay no other caller and no limit.
-        ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool. A program whose code blocks the pool's threads
-        ///     needs one if its loader is `async`; a loader with a completion handler is called on a thread of its own.
+        ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool. If code of your program blocks the
+        ///     pool's threads, an `async` loader and a store need one. A loader with a completion handler is called on a thread of
+        ///     its own.
         public init(
             clock: any Clock<Duration> = ContinuousClock(),
             wallClock: @escaping @Sendable () -> Date = { Date() },

@@ -114,12 +114,14 @@ extension Design {
         reason: "One load, one answer each; sign-out is a fence; the next token is loaded before this one expires."
     ) { surroundings, network in
         let service = tokenService(surroundings, network)
-        let shim = AccessTokenService(service: service, enqueue: surroundings.serialQueue("queue"))
         return Service(
             ask: { handler in
                 do { handler(.success(try await service.retrieveToken())) } catch { handler(.failure(error)) }
             },
-            call: { shim.retrieveToken(then: $0) },
+            call: { handler in
+                let shim = AccessTokenService(service: service, enqueue: surroundings.serialQueue("queue"))
+                shim.retrieveToken(then: handler)
+            },
             signOut: { _ = await service.reset() })
     }
 

@@ -124,7 +124,9 @@ struct BlockedPool: Surroundings {
     var environment: TokenService.Environment { usual.environment }
 
     func serialQueue(_ label: String) -> @Sendable (_ block: @escaping @Sendable () -> Void) -> Void { usual.serialQueue(label) }
-    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) { Task.detached(executorPreference: pool) { await body() } }
+    func spawn(_ name: String, _ body: @escaping @Sendable () async -> Void) {
+        Task.detached(executorPreference: pool) { await body() }
+    }
     func log(_ event: @autoclosure () -> String) {}
     func latency(ofLoad number: Int) -> Duration { usual.latency(ofLoad: number) }
     func deliver(_ answer: @escaping @Sendable () -> Void) { answer() }

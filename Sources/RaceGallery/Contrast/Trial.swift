@@ -1,5 +1,5 @@
+import AccessTokensTesting
 package import Interleavings
-import TokenServiceConcurrency
 
 /// One situation of the contrast, and the promises that a design must keep in it, in any order.
 package struct Trial: Sendable {
@@ -131,17 +131,17 @@ extension Trial {
     ///
     /// The pool has as many threads as there are callers. A design without completion handlers has to be called in a task.
     package static func answeredIfBlocking(_ design: Design, callers: Int) -> Int {
-        let order = BlockedPool(), answered = Lock(0)
+        let order = BlockedPool(), answered = Log<Void>()
         let service = design.make(order, Network(order, tokenLifetime: .seconds(3600), trouble: .none))
         let handler: Design.Handler = { answer in
-            if case .success = answer { answered.withLock { $0 += 1 } }
+            if case .success = answer { answered.append(()) }
         }
-        for number in 1...callers {
-            if let call = service.call { call(handler) } else { order.spawn("caller \(number)") { await service.ask(handler) } }
+        for number in 0..<callers {
+            if let call = service.call { call(handler) } else { order.spawn("caller \(number + 1)") { await service.ask(handler) } }
         }
         // Longer than a load may take.
-        order.pass(.seconds(60))
+        withExtendedLifetime(service) { order.pass(.seconds(60)) }
         defer { order.end() }
-        return answered.withLock { $0 }
+        return answered.entries.count
     }
 }
