@@ -18,6 +18,13 @@ func testTarget(_ path: String, _ dependencies: [Target.Dependency]) -> Target {
         packageAccess: !path.hasPrefix("Documents/"))
 }
 
+func articleReaders(inSwift version: Int) -> Target {
+    .target(
+        name: "ArticlesInSwift\(version)", dependencies: ["AccessTokens", "AccessTokensDispatch", "DataLoading"],
+        path: "Tests/Documents/Migration/ArticlesInSwift\(version)", packageAccess: false,
+        swiftSettings: [.swiftLanguageMode(version == 5 ? .v5 : .v6)])
+}
+
 // Apple's list of what a module reads and why. Elsewhere a resource would only make the module link Foundation.
 let privacy = "PrivacyInfo.xcprivacy"
 #if canImport(Darwin)
@@ -193,11 +200,15 @@ let package = Package(
         .target(
             name: "MigrationAfter", dependencies: ["AccessTokens", "AccessTokensDispatch"],
             path: "Tests/Documents/Migration/After", packageAccess: false),
+        // What the articles' readers have written, over the names that the guide gives them, in both language modes.
+        articleReaders(inSwift: 5),
+        articleReaders(inSwift: 6),
         tests(
             "Documents/DocumentationTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch",
             "AccessTokensEtcd", "AccessTokensFiles", "AccessTokensHTTP", "AccessTokensKeys", "AccessTokensOAuth",
-            "AccessTokensSharedFiles", "AccessTokensSharing", "DataLoading", "Insides", "Interleavings",
-            "InterleavingsEverything", "InterleavingsTesting", "LoopbackServers", "MigrationAfter", "MigrationBefore"),
+            "AccessTokensSharedFiles", "AccessTokensSharing", "ArticlesInSwift5", "ArticlesInSwift6", "DataLoading", "Insides",
+            "Interleavings", "InterleavingsEverything", "InterleavingsTesting", "LoopbackServers", "MigrationAfter",
+            "MigrationBefore"),
         tests(
             "System/RealServerTests", "AccessTokensDPoP", "AccessTokensDiscovery", "AccessTokensDispatch", "AccessTokensHTTP",
             "AccessTokensKeys", "AccessTokensOAuth",

@@ -72,6 +72,9 @@ public final class DataLoader: Sendable {
     /// After the request is cancelled, alone, with all others, or by the loader's release, the handler is never called, and its
     /// captures are released. See ``StatefulRequest/cancel()`` for the one exception. Otherwise like ``perform(_:)``.
     ///
+    /// With a loader that was made with `queue: .main`, a class on the main actor wraps its handler's lines in
+    /// `MainActor.assumeIsolated { … }`.
+    ///
     /// - Returns: The running request, to watch or to cancel; it continues if you don't keep it.
     @discardableResult
     public func perform(

@@ -17,6 +17,28 @@ func show(_ poster: Result<Data, any Error>) {}
 func show(_ received: Int64, of expected: Int64?) {}
 func showSpinner() {}
 
+/// A screen, as a view controller is one.
+@MainActor final class MoviesScreen {
+    private let loader: DataLoader
+    private let moviesURL: URL
+    private(set) var status: Int?
+
+    init(factory: DataLoaderFactory, moviesURL: URL) {
+        loader = factory.makeLoader(queue: .main)
+        self.moviesURL = moviesURL
+    }
+
+    func open() {
+        loader.perform(Request(url: moviesURL)) { [weak self] result in
+            MainActor.assumeIsolated { self?.render(result) }
+        }
+    }
+
+    private func render(_ result: Result<Response, any Error>) {
+        status = try? result.get().status
+    }
+}
+
 func perform(_ tokens: TokenService, _ apiURL: URL, _ moviesURL: URL, _ posterURL: URL, _ cache: URLCache) async throws {
     let origins = try OriginTokens(tokens, for: [apiURL])
     let factory = DataLoaderFactory(

@@ -9,6 +9,7 @@ import FoundationNetworking
 final class StubbedHost: Sendable {
     struct Arrival: Sendable {
         let path: String
+        let query: String
         let token: String?
         let body: String
     }
@@ -42,7 +43,8 @@ final class StubbedHost: Sendable {
     fileprivate func respond(to request: URLRequest) -> Answer {
         let header = request.value(forHTTPHeaderField: "Authorization")
         let arrival = Arrival(
-            path: request.url?.path ?? "", token: header?.replacingOccurrences(of: "Bearer ", with: ""),
+            path: request.url?.path ?? "", query: request.url?.query ?? "",
+            token: header?.replacingOccurrences(of: "Bearer ", with: ""),
             body: String(decoding: request.httpBody ?? Data(), as: UTF8.self))
         arrived.withLock { $0.append(arrival) }
         return answer(arrival)
