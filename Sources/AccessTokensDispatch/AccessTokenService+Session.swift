@@ -19,7 +19,8 @@ extension AccessTokenService {
 
     /// Passes `handler` a token of the same session for resending a refused request, or else the error `reset`.
     ///
-    /// See `TokenService.retrieveToken(insteadOf:within:)`. When it returns, no caller of the service gets the refused token any more.
+    /// See `TokenService.retrieveToken(insteadOf:within:)`. When it returns, no caller of the service gets the refused token
+    /// any more.
     ///
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
@@ -54,8 +55,9 @@ extension AccessTokenService {
 
     /// Signs out; see `TokenService.reset()`.
     ///
-    /// It has taken effect when it returns: earlier calls belong to the session before it, and later ones see nothing from before,
-    /// whether they are calls of this object, of another one over the same service, of another key that shares the grant, or `await`.
+    /// It has taken effect when it returns: earlier calls belong to the session before it, and later ones see nothing from
+    /// before, whether they are calls of this object, of another one over the same service, of another key that shares the
+    /// grant, or `await`.
     ///
     /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy. It gets
     ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.

@@ -41,7 +41,8 @@ public struct TokenEvent: Sendable, Described {
     /// The kind of event.
     public let name: Name
 
-    /// The number of the last fence (a reset or a replacement) before it, so that listeners can tell sessions apart; 0: there was none.
+    /// The number of the last fence (a reset or a replacement) before it, so that listeners can tell sessions apart; 0: there
+    /// was none.
     ///
     /// It grows with each fence, usually by one.
     public private(set) var generation: Int

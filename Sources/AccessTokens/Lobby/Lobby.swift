@@ -151,8 +151,8 @@ extension TokenService {
 
         /// Notes an act of the program, which takes effect at once: from now on no caller finds what it ended.
         ///
-        /// The machine learns of it with its next event. Callers that have joined belong before it. Later ones find nothing to join,
-        /// so they enter the actor, where the notice precedes them.
+        /// The machine learns of it with its next event. Callers that have joined belong before it. Later ones find nothing to
+        /// join, so they enter the actor, where the notice precedes them.
         ///
         /// - Parameter expected: The generation in which it is meant; does nothing in any other.
         /// - Returns: Whether it was noted.
@@ -177,8 +177,8 @@ extension TokenService {
 
         /// Ends the decision with the callers' new snapshot and an answer for the waiters; returns the waiters to resume.
         ///
-        /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their answer:
-        /// all of them called before those acts, since nobody joins a closed lobby.
+        /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their
+        /// answer: all of them called before those acts, since nobody joins a closed lobby.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             for notice in notices { self.snapshot.heed(notice) }

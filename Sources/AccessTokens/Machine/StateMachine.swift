@@ -657,8 +657,8 @@ extension TokenService.StateMachine {
 
     /// Handles a refused request that is to be sent again.
     ///
-    /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the request
-    /// belongs to the session before it.
+    /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the
+    /// request belongs to the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> Resending {
         let seen = isShared ? lastReset : generation
         guard handedOut.contains(refused) else {
