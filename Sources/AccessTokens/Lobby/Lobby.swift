@@ -17,8 +17,6 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
-        /// The acts of the program that the machine has yet to learn of, oldest first; the snapshot shows their effect.
-        private(set) var notices: [Notice] = []
         /// The highest priority of the current waiters.
         private(set) var urgency = Urgency.background
         private var isOpen = true
@@ -40,6 +38,8 @@ extension TokenService {
         private var limits = LimitHeap<Place>()
         /// The number of limits that triggers a purge of departed callers' limits.
         private var limitsUntilPurge = 64
+        /// The acts of the program that the machine has yet to learn of, oldest first; the snapshot shows their effect.
+        private(set) var notices: [Notice] = []
 
         /// Returns whether the caller must start the refresh or the store check that is due; `true` for the first caller only.
         mutating func claimRefresh(at now: Duration) -> Bool {
@@ -238,7 +238,7 @@ extension TokenService {
         mutating func heed(_ notice: Notice) {
             if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
             self = Snapshot(
-                generation: notice.number, publication: hit.publication, nextDeadline: nextDeadline, isDrained: isDrained)
+                generation: max(notice.number, hit.generation), publication: hit.publication, nextDeadline: nextDeadline, isDrained: isDrained)
         }
 
         /// Returns whether the caller must start what is due; `true` for the first caller only.
