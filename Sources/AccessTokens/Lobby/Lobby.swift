@@ -238,7 +238,8 @@ extension TokenService {
         mutating func heed(_ notice: Notice) {
             if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
             self = Snapshot(
-                generation: max(notice.number, hit.generation), publication: hit.publication, nextDeadline: nextDeadline, isDrained: isDrained)
+                generation: max(notice.number, hit.generation), publication: hit.publication, nextDeadline: nextDeadline,
+                isDrained: isDrained)
         }
 
         /// Returns whether the caller must start what is due; `true` for the first caller only.
