@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 extension AccessTokenService {
     /// Drops a token that a resource server refused, if it is still the current one; see `TokenService.invalidate(_:)`.
     ///
-    /// Later calls of this object see its effect.
+    /// When it returns, no caller of the service gets that token any more.
     ///
     /// - Parameters:
     ///   - token: The token that the refused request carried.
@@ -19,7 +19,8 @@ extension AccessTokenService {
 
     /// Passes `handler` a token of the same session for resending a refused request, or else the error `reset`.
     ///
-    /// See `TokenService.retrieveToken(insteadOf:within:)`. For later calls of this object, the refused token is gone.
+    /// See `TokenService.retrieveToken(insteadOf:within:)`. When it returns, no caller of the service gets the refused token
+    /// any more.
     ///
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
@@ -30,7 +31,7 @@ extension AccessTokenService {
 
     /// Installs a new token for the same principal; see `TokenService.replace(with:)`.
     ///
-    /// Later calls of this object see its effect.
+    /// When it returns, no caller of the service gets the old token any more.
     ///
     /// - Parameters:
     ///   - token: The new token, whose lifetime counts from now.
@@ -54,7 +55,9 @@ extension AccessTokenService {
 
     /// Signs out; see `TokenService.reset()`.
     ///
-    /// Earlier calls of this object belong to the session before the fence; later ones see nothing from before.
+    /// It has taken effect when it returns: earlier calls belong to the session before it, and later ones see nothing from
+    /// before, whether they are calls of this object, of another one over the same service, of another key that shares the
+    /// grant, or `await`.
     ///
     /// - Parameter handler: Called once, on the queue, in the order of the calls, when the store has removed its copy. It gets
     ///   what was given up, whose refresh tokens you may want to revoke, and whether the store has removed its token.

@@ -77,7 +77,8 @@ extension CallbackLine {
             return true
         }
 
-        /// Adds a miss, or a call that may be one; `false` if an operation took the place ahead of it after it read the generation.
+        /// Adds a miss, or a call that may be one; `false` if an operation took the place ahead of it after it read the
+        /// generation.
         mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil, since look: Int) -> Bool {
             guard look == epoch else { return false }
             // The last segment grows until its errand leaves.

@@ -9,8 +9,8 @@ import TokenServiceConcurrency
 final class CallbackLine: Sendable {
     typealias Handler = AccessTokenService.Handler
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
-    /// The actor's part of an operation, which has already ended what it ends for every caller; passes to `finish`, now or later, the
-    /// function to call on the queue.
+    /// The actor's part of an operation, which has already ended what it ends for every caller; passes to `finish`, now or
+    /// later, the function to call on the queue.
     typealias Operation =
         @Sendable (
             _ service: isolated TokenService, _ finish: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
@@ -67,8 +67,8 @@ final class CallbackLine: Sendable {
 
     /// Adds a call that isn't a hit to the line.
     ///
-    /// Thread A looks and is interrupted; meanwhile thread B signs out through this line. A's place is behind the sign-out, so its
-    /// call counts as made after it.
+    /// Thread A looks and is interrupted; meanwhile thread B signs out through this line. A's place is behind the sign-out, so
+    /// its call counts as made after it.
     private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int, since start: Int) {
         // A call without time left starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }

@@ -178,8 +178,8 @@ final class LentGrant: LoadTurn {
     /// Another key's service; if a sign-out has ended its session, the fence.
     private typealias Other = (service: TokenService, fence: Fence?)
 
-    /// Notifies the other keys' services: of a sign-out, which has ended their sessions, or of a sign-in, which ends their pauses; and
-    /// lost loads no longer block them.
+    /// Notifies the other keys' services: of a sign-out, which has ended their sessions, or of a sign-in, which ends their
+    /// pauses; and lost loads no longer block them.
     private func tell(_ services: [Other], then end: SingleResult<[AccessToken]>) {
         Task.detached(on: executor, priority: Task.currentPriority) {
             let dropped = await withTaskGroup(of: [AccessToken].self) { group in

@@ -41,7 +41,10 @@ public struct TokenEvent: Sendable, Described {
     /// The kind of event.
     public let name: Name
 
-    /// How many fences (resets and replacements) came before it, so that listeners can tell sessions apart.
+    /// The number of the last fence (a reset or a replacement) before it, so that listeners can tell sessions apart; 0: there
+    /// was none.
+    ///
+    /// It grows with each fence, usually by one.
     public private(set) var generation: Int
 
     /// The number of the load that the event is about, counted from 1 in this service; `nil` if it isn't about a load.

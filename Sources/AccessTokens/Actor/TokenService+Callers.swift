@@ -37,10 +37,10 @@ extension TokenService {
     /// it: the call throws ``TokenServiceError/Code/reset``. A new token of the same user, from a refresh or from
     /// ``replace(with:)``, is returned.
     ///
-    /// The session is the one in which this service handed out `refused`, got it from ``replace(with:)``, or found it in the store.
-    /// The service knows its last 64 tokens by their strings, so a token made from a header's text will do. A token that the service doesn't know is treated as one of an ended session.
-    /// So ask the service that the token came from: with `TokenServices`, hold on to the key's service for as long as the request
-    /// lasts.
+    /// The session is the one in which this service handed out `refused`, got it from ``replace(with:)``, or found it in the
+    /// store, which it asks first if it hasn't yet. The service knows its last 64 tokens by their strings, so a token made from
+    /// a header's text will do. A token that the service doesn't know is treated as one of an ended session. So ask the service
+    /// that the token came from: with `TokenServices`, hold on to the key's service for as long as the request lasts.
     ///
     /// **Concurrent calls.** Any number of calls with one token cause one load. A reset ends the calls that are waiting.
     ///

@@ -108,8 +108,9 @@ extension TokenService {
             while true {
                 service.settle()
                 let machine = service.machine
-                guard machine.lastReset <= generation, isWider(machine.state.token ?? machine.grant.token) else {
-                    service.handOver([DiscardedGrant(token: token, reason: machine.lastReset <= generation ? .replaced : .signedOut)])
+                let isSignedIn = machine.lastReset <= generation
+                guard isSignedIn, isWider(machine.state.token ?? machine.grant.token) else {
+                    service.handOver([DiscardedGrant(token: token, reason: isSignedIn ? .replaced : .signedOut)])
                     return nil
                 }
                 // The program may have signed in or out on another thread since.

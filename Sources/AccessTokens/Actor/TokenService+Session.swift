@@ -142,8 +142,8 @@ extension TokenService {
         await visit { service in service.step { $0.lentGrantReplaced(at: $1) } }
     }
 
-    /// A sign-in or a sign-out that has taken effect for every caller; pass it to ``finish(_:)``, or call ``settle()`` and pass it to
-    /// ``end(of:)``, once.
+    /// A sign-in or a sign-out that has taken effect for every caller; pass it to ``finish(_:)``, or call ``settle()`` and pass
+    /// it to ``end(of:)``, once.
     package struct Fence: Sendable {
         /// Completes when the machine has learnt of it and the store has done its part.
         let end = SingleResult<SessionChange>()

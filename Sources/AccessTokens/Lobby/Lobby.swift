@@ -17,8 +17,6 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
-        /// The acts of the program that the machine has yet to learn of, oldest first; the snapshot shows their effect.
-        private(set) var notices: [Notice] = []
         /// The highest priority of the current waiters.
         private(set) var urgency = Urgency.background
         private var isOpen = true
@@ -40,6 +38,8 @@ extension TokenService {
         private var limits = LimitHeap<Place>()
         /// The number of limits that triggers a purge of departed callers' limits.
         private var limitsUntilPurge = 64
+        /// The acts of the program that the machine has yet to learn of, oldest first; the snapshot shows their effect.
+        private(set) var notices: [Notice] = []
 
         /// Returns whether the caller must start the refresh or the store check that is due; `true` for the first caller only.
         mutating func claimRefresh(at now: Duration) -> Bool {
@@ -151,8 +151,8 @@ extension TokenService {
 
         /// Notes an act of the program, which takes effect at once: from now on no caller finds what it ended.
         ///
-        /// The machine learns of it with its next event. Callers that have joined belong before it. Later ones find nothing to join,
-        /// so they enter the actor, where the notice precedes them.
+        /// The machine learns of it with its next event. Callers that have joined belong before it. Later ones find nothing to
+        /// join, so they enter the actor, where the notice precedes them.
         ///
         /// - Parameter expected: The generation in which it is meant; does nothing in any other.
         /// - Returns: Whether it was noted.
@@ -177,8 +177,8 @@ extension TokenService {
 
         /// Ends the decision with the callers' new snapshot and an answer for the waiters; returns the waiters to resume.
         ///
-        /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their answer:
-        /// all of them called before those acts, since nobody joins a closed lobby.
+        /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their
+        /// answer: all of them called before those acts, since nobody joins a closed lobby.
         mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
             self.snapshot = snapshot
             for notice in notices { self.snapshot.heed(notice) }
@@ -238,7 +238,8 @@ extension TokenService {
         mutating func heed(_ notice: Notice) {
             if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
             self = Snapshot(
-                generation: notice.number, publication: hit.publication, nextDeadline: nextDeadline, isDrained: isDrained)
+                generation: max(notice.number, hit.generation), publication: hit.publication, nextDeadline: nextDeadline,
+                isDrained: isDrained)
         }
 
         /// Returns whether the caller must start what is due; `true` for the first caller only.

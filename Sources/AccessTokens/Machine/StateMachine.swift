@@ -129,6 +129,8 @@ extension TokenService.StateMachine {
     /// Learns of an act of the program, which has taken effect for callers when it was made.
     @inline(never)
     mutating func heed(_ notice: TokenService.Notice) {
+        // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
+        if notice.act.isFence, case .success = answer { (answer, isAwaited) = (nil, true) }
         switch notice.act {
         case .signIn(let token): replace(with: token, number: notice.number, at: notice.time)
         case .signOut: reset(number: notice.number, at: notice.time)
@@ -581,12 +583,12 @@ extension TokenService.StateMachine {
         }
         if let flaw {
             guard !flight.isGivenUp else { return }
-            // The program passed this token, and it expired while it was being saved: only its grant remains.
-            if origin == .program, flaw.code == .tokenExpiredOnArrival {
+            if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
+            // The program passed this token, and it expired or was refused while it was being saved: only its grant remains.
+            if origin == .program, flaw.code == .tokenExpiredOnArrival || flaw.code == .tokenRejectedBefore {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
                 return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
             }
-            if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
             return fail(flaw, of: flight, at: now)
         }
         publications += 1
@@ -655,8 +657,8 @@ extension TokenService.StateMachine {
 
     /// Handles a refused request that is to be sent again.
     ///
-    /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the request
-    /// belongs to the session before it.
+    /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the
+    /// request belongs to the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> Resending {
         let seen = isShared ? lastReset : generation
         guard handedOut.contains(refused) else {
@@ -778,8 +780,6 @@ extension TokenService.StateMachine {
     private mutating func fence(_ number: Int?) -> Flight? {
         generation = number ?? generation + 1
         publications += 1
-        // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
-        if case .success = answer { (answer, isAwaited) = (nil, true) }
         isRestorePending = false
         backOff = BackOff()
         rejections = Rejections()

@@ -42,7 +42,7 @@ import TokenServiceConcurrency
 
     @Test(arguments: Ending.allCases, Surface.allCases)
     func `52: what a call has ended is on no surface when the call returns`(_ ending: Ending, surface: Surface) async throws {
-        let summary = try await explore(.exhaustive(preemptions: 1)) { simulation in
+        let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 2))) { simulation in
             let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
             let shim = AccessTokenService(service: tokens) { queue.async($0) }
             let other = AccessTokenService(service: tokens) { queue.async($0) }
@@ -66,8 +66,7 @@ import TokenServiceConcurrency
 
     /// Threads may be interrupted at each reading of the clock, so also while the actor decides.
     @Test func `52: whatever the actor is doing, a caller after the sign-out gets nothing from before it`() async throws {
-        let bound = Int.everyday(1, thorough: 2)
-        let summary = try await explore(.exhaustive(preemptions: bound), granularity: .accesses) { simulation in
+        let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 3)), granularity: .accesses) { simulation in
             let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
             let shim = AccessTokenService(service: tokens) { queue.async($0) }
             let old = AccessToken("old", lifetime: .seconds(3_600))

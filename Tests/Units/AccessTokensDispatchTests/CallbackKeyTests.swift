@@ -63,6 +63,27 @@ import TokenServiceConcurrency
         #expect(services["a"].cachedToken?.value == "a1")
     }
 
+    @Test(arguments: ["a", "b"])
+    func `52: a sign-out of one key ends every key's session before it returns`(key: String) throws {
+        let services = TokenServices(
+            grant: { _ in "keeper" }, environment: .driven(by: stage), loader: { [loaders] in loaders[$0] ?? ScriptedLoader() })
+        let shims = ["a": shim("a", of: services), "b": shim("b", of: services)]
+        _ = stage.start { await services["a"].replace(with: AccessToken("a1", lifetime: .seconds(3_600), refreshToken: "anna")) }
+        let first = stage.start { try await services["b"].retrieveToken() }
+        try succeed("b", with: .hour("b1"))
+        #expect(first.value?.value == "b1" && services["a"].cachedToken?.value == "a1")
+        let dropped = log
+        shims[key]?.reset { change in dropped.append(change.discarded.map(\.value).sorted().joined(separator: " ")) }
+        // Nothing has run yet.
+        #expect(["a", "b"].allSatisfy { services[$0].cachedToken == nil })
+        shims[key]?.replace(with: .hour("ben's"))
+        #expect(["a", "b"].allSatisfy { services[$0].cachedToken == nil })
+        run()
+        #expect(services[key].cachedToken?.value == "ben's")
+        #expect(services[key == "a" ? "b" : "a"].cachedToken == nil)
+        #expect(log.entries.count == 1 && log.entries[0].contains("a1"), "\(log.entries)")
+    }
+
     @Test func `a sign-out of an account answers the callbacks of its keys`() throws {
         let services = services(), shims = ["a", "b"].map { shim($0, of: services) }
         call(shims[0], "first")

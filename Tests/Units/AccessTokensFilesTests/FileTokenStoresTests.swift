@@ -53,6 +53,15 @@ import TokenServiceConcurrency
         }
     }
 
+    @Test func `an error about a key whose name is too long speaks of the name, not of the token`() async throws {
+        try await withDirectory { stores in
+            let store = stores.store(for: String(repeating: "SECRET", count: 200_000))
+            let error = await #expect(throws: TokenFileError.self) { try await store.save(stored("token")) }
+            let text = error.map { "\($0)" } ?? ""
+            #expect(text.contains("the key's name is larger than 1048576 bytes") && !text.contains("SECRET"))
+        }
+    }
+
     @Test func `each key has a token of its own, which another run finds`() async throws {
         try await withDirectory { stores in
             for key in ["a", "b", "c"] { try await stores.store(for: key).save(stored(key)) }

@@ -163,7 +163,8 @@ extension World {
             "45: a service is done when no load or save is to be expected"
         )
         let isTokenEnded = lobby.notices.contains { $0.act.isFence || machine.state.cached?.token == $0.act.refused }
-        check(lobby.snapshot.hit.token == (isTokenEnded ? nil : machine.state.cached?.token), "the snapshot shows the state's token")
+        let shown = isTokenEnded ? nil : machine.state.cached?.token
+        check(lobby.snapshot.hit.token == shown, "the snapshot shows the state's token")
         check(lobby.snapshot.hit.generation == lobby.notices.last?.number ?? machine.generation, "and its generation")
     }
 }

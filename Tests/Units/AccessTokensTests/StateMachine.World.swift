@@ -124,12 +124,13 @@ struct World: Sendable {
 
     /// Whether the walk tries an event.
     ///
-    /// Without a store it tries all of them. A store makes many times as many states, so there the walk leaves out a `Retry-After`, a
-    /// load that brings a refused or an almost expired token, and the refusal of an older token. If the program drains, it also leaves
-    /// out the refusal of the current token, a grant without a token, salvaged grants and `retryNow`.
+    /// Without a store it tries all of them. A store makes many times as many states, so there the walk leaves out a
+    /// `Retry-After`, a load that brings a refused or an almost expired token, and the refusal of an older token. If the
+    /// program drains, it also leaves out the refusal of the current token, a grant without a token, salvaged grants and
+    /// `retryNow`.
     ///
-    /// If sign-ins, sign-outs and refusals come from outside, it leaves out those inside and, of the ways in which a load can end, all
-    /// but three.
+    /// If sign-ins, sign-outs and refusals come from outside, it leaves out those inside and, of the ways in which a load can
+    /// end, all but three.
     private func tries(_ event: Event) -> Bool {
         if actsOutside {
             return switch event {
