@@ -137,7 +137,11 @@ extension Trial {
             if case .success = answer { answered.append(()) }
         }
         for number in 0..<callers {
-            if let call = service.call { call(handler) } else { order.spawn("caller \(number + 1)") { await service.ask(handler) } }
+            if let call = service.call {
+                call(handler)
+            } else {
+                order.spawn("caller \(number + 1)") { await service.ask(handler) }
+            }
         }
         // Longer than a load may take.
         withExtendedLifetime(service) { order.pass(.seconds(60)) }
