@@ -25,8 +25,10 @@ extension AccessTokenService {
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
     ///   - handler: Called once, on the queue, in the order of the calls.
-    public func retrieveToken(insteadOf refused: AccessToken, then handler: @escaping Handler) {
-        line.retrieve(insteadOf: refused, handler)
+    /// - Returns: The call, to cancel it; it goes on if you don't keep it, and the token is dropped in any case.
+    @discardableResult
+    public func retrieveToken(insteadOf refused: AccessToken, then handler: @escaping Handler) -> Call {
+        Call(self, at: line.retrieve(insteadOf: refused, handler))
     }
 
     /// Installs a new token for the same principal; see `TokenService.replace(with:)`.
@@ -39,6 +41,21 @@ extension AccessTokenService {
     ///     given up, and whether the store has the new token.
     public func replace(with token: AccessToken, then handler: @escaping @Sendable (SessionChange) -> Void = { _ in }) {
         complete(service.put(token), then: handler)
+    }
+
+    /// Passes `handler` whether a user is signed in, from memory or else from the store; see `TokenService.signInState()`.
+    ///
+    /// Starts no load. Like every handler, this one is called after those of earlier calls, even if these wait for a load; so ask
+    /// before you ask for a token. From memory alone, `service.cachedSignInState` says it at once.
+    ///
+    /// - Parameter handler: Called once, on the queue, in the order of the calls.
+    public func signInState(then handler: @escaping @Sendable (SignInState) -> Void) {
+        line.perform { service, finish in
+            Task.detached(on: service.executor) { [service] in
+                let state = await service.signInState()
+                finish { handler(state) }
+            }
+        }
     }
 
     /// Ends every pause after failures, when the user taps “try again”; see `TokenService.retryNow()`.

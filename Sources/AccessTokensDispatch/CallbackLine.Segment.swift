@@ -4,14 +4,29 @@ import TokenServiceConcurrency
 extension CallbackLine {
     /// A call with its handler, in a struct: an array of bare closures would allocate a wrapper for each.
     struct Call: Sendable {
-        let handler: Handler
+        /// `nil`: the call has left.
+        let handler: Handler?
+    }
 
-        /// Takes the place of a call that has left.
-        static let gone = Call { _ in }
+    /// A call's place: its segment in the line, and which of the segment's calls it is.
+    @usableFromInline
+    struct Position: Sendable, Hashable {
+        let segment: Int
+        let call: Int
+
+        init(segment: Int, call: Int = 0) {
+            self.segment = segment
+            self.call = call
+        }
+
+        /// The place of a call that never was in the line.
+        static func beside(_ number: Int) -> Position { Position(segment: -1, call: number) }
     }
 
     /// Handlers that are called one after the other, with one answer.
     struct Segment: Sendable {
+        /// The place of its first call; the places of the others follow.
+        let place: Position
         /// The first call is stored separately: most segments have only one call, and need no array.
         private var first: Call?
         var others: [Call] = []
@@ -24,7 +39,9 @@ extension CallbackLine {
             /// Its calls wait for a request that hasn't reached the actor yet.
             case toCarry(Errand)
             /// The calls wait for their answer, or the segment is finished and empty.
-            case carried
+            ///
+            /// - Parameter waiter: Stands for the calls in the lobby.
+            case carried(waiter: TokenService.CallbackPlace? = nil)
             case answered(Result<AccessToken, any Error>)
             /// - Parameter publication: The token's number.
             case hit(AccessToken, publication: Int)
@@ -34,7 +51,8 @@ extension CallbackLine {
             static var late: Stage { .answered(.failure(TokenServiceError(.deadlineExceeded))) }
         }
 
-        init(_ stage: Stage) {
+        init(_ stage: Stage, at place: Position) {
+            self.place = place
             self.stage = stage
         }
 
@@ -70,23 +88,29 @@ extension CallbackLine {
             others.append(call)
         }
 
-        /// Removes a call; its place stays.
-        mutating func takeCall(at index: Int) -> Call {
-            gone += 1
-            var leaving = Call.gone
+        /// Removes a call, unless it has left; its place stays.
+        mutating func takeCall(at index: Int) -> Call? {
+            var leaving = Call(handler: nil)
             if index > 0 {
                 swap(&leaving, &others[index - 1])
             } else if let call = first {
                 (first, leaving) = (leaving, call)
             }
+            guard leaving.handler != nil else { return nil }
+            gone += 1
             return leaving
         }
 
-        func call() {
+        /// Calls the handlers one after the other.
+        ///
+        /// - Parameter isCancelled: Whether a call was cancelled after the segment was taken out of the line.
+        func call(unless isCancelled: (Position) -> Bool = { _ in false }) {
             if case .done(let block) = stage { return block() }
             guard let answer, let first else { return }
-            first.handler(answer)
-            for call in others { call.handler(answer) }
+            if !isCancelled(place) { first.handler?(answer) }
+            for index in others.indices where !isCancelled(Position(segment: place.segment, call: index + 1)) {
+                others[index].handler?(answer)
+            }
         }
     }
 
@@ -117,6 +141,8 @@ extension CallbackLine {
     /// A request or an operation to be taken to the actor.
     enum Errand: Sendable {
         case retrieve(generation: Int, urgency: Urgency)
+        /// Drop a refused token, and get another one instead.
+        case retrieveInstead(of: AccessToken)
         case perform(Operation)
     }
 }

@@ -33,6 +33,7 @@ extension CallbackLine.StateMachine {
     }
 
     mutating func continueDelivery(_ buffers: ReusableBuffers) -> [Segment]? {
+        if !cancelled.isEmpty { cancelled = [] }
         self.buffers.segments = buffers.segments
         // A single call has used no array.
         if buffers.calls.capacity > 0 { self.buffers.calls = buffers.calls }
@@ -62,7 +63,7 @@ extension CallbackLine.StateMachine {
         }
         // Copy them and empty the originals: the array stays unshared, and no handler outlives its delivery.
         let ready = Array(segments[delivered...].prefix(while: \.isReady))
-        for index in delivered..<(delivered + ready.count) { segments[index] = Segment(.carried) }
+        for index in delivered..<(delivered + ready.count) { segments[index] = Segment(.carried(), at: .beside(0)) }
         first += ready.count
         delivered += ready.count
         // Compact when half of the array is finished: a constant cost for each segment.
@@ -71,5 +72,38 @@ extension CallbackLine.StateMachine {
             delivered = 0
         }
         return ready
+    }
+
+    // MARK: Cancellation
+
+    /// Where a cancelled call was found; the caller releases it outside the lock.
+    enum Cancellation: Sendable {
+        /// - Parameter deserted: The waiter that stands for its segment in the lobby, if no other call waits with it.
+        case inLine(CallbackLine.Call, deserted: TokenService.CallbackPlace?)
+        case outOfTurn(Segment)
+        /// It was called or cancelled before, or a delivery has it.
+        case gone
+    }
+
+    /// Removes a cancelled call, wherever it is.
+    mutating func cancel(_ place: CallbackLine.Position) -> Cancellation {
+        if place.segment >= first, let call = self[place.segment].takeCall(at: place.call) {
+            return .inLine(call, deserted: desertedWaiter(of: place.segment))
+        }
+        if let index = outOfTurn.firstIndex(where: { $0.place == place }) { return .outOfTurn(outOfTurn.remove(at: index)) }
+        if isDelivering { cancelled.insert(place) }
+        return .gone
+    }
+
+    /// Notes the waiter that stands for a segment's calls in the lobby; returns it if they have all left meanwhile.
+    mutating func carried(_ segment: Int, waiter: TokenService.CallbackPlace) -> TokenService.CallbackPlace? {
+        guard segment >= first, case .carried = self[segment].stage else { return nil }
+        self[segment].stage = .carried(waiter: waiter)
+        return desertedWaiter(of: segment)
+    }
+
+    private func desertedWaiter(of segment: Int) -> TokenService.CallbackPlace? {
+        guard self[segment].waiting == 0, case .carried(let waiter) = self[segment].stage else { return nil }
+        return waiter
     }
 }

@@ -19,23 +19,17 @@ extension CallbackLine {
         case ring(at: Duration)
         case never
     }
-
-    /// A call's place in the line.
-    struct Position: Sendable {
-        let segment: Int
-        let call: Int
-    }
 }
 
 extension CallbackLine.StateMachine {
-    /// Stores the limit of the last call in the line, if the call may have to wait.
-    mutating func keep(_ limit: CallbackLine.Limit) {
+    /// Stores a call's limit, if the call may have to wait.
+    mutating func keep(_ limit: CallbackLine.Limit, of place: CallbackLine.Position) {
         if !isReady {
             if limits.count >= limitsUntilPurge {
                 limits.purge { [first] in $0.segment < first }
                 limitsUntilPurge = max(Self.fewLimits, 2 * limits.count)
             }
-            limits.insert(.init(segment: end - 1, call: self[end - 1].count - 1), at: limit.end)
+            limits.insert(place, at: limit.end)
         }
         // The line doesn't rely on alarms: every event compares the limits.
         expire(at: limit.start)
@@ -48,16 +42,12 @@ extension CallbackLine.StateMachine {
             if position.segment >= first { due.append(position) }
         }
         guard !due.isEmpty else { return }
-        var late = Segment(.late)
         for position in due.sorted(by: { ($0.segment, $0.call) < ($1.segment, $1.call) }) {
-            let leaving = self[position.segment].takeCall(at: position.call)
-            if let answer = self[position.segment].answer {
-                answerOutOfTurn(leaving, with: answer)
-            } else {
-                late.append(leaving, using: &buffers.calls)
-            }
+            // A cancelled call leaves its limit behind.
+            guard let leaving = self[position.segment].takeCall(at: position.call) else { continue }
+            let answer = self[position.segment].answer ?? .failure(TokenServiceError(.deadlineExceeded))
+            answerOutOfTurn(leaving, at: position, with: answer)
         }
-        if late.count > 0 { outOfTurn.append(late) }
     }
 
     /// Returns how to change the alarm; `nil`: it stays.
@@ -68,9 +58,15 @@ extension CallbackLine.StateMachine {
         return next.map { .ring(at: $0) } ?? .never
     }
 
-    mutating func answerOutOfTurn(_ call: CallbackLine.Call, with answer: Result<AccessToken, any Error>) {
-        var segment = Segment(.answered(answer))
+    /// - Parameter place: The call's place; `nil`: it never was in the line.
+    @discardableResult
+    mutating func answerOutOfTurn(
+        _ call: CallbackLine.Call, at place: CallbackLine.Position? = nil, with answer: Result<AccessToken, any Error>
+    ) -> CallbackLine.Position {
+        if place == nil { besides += 1 }
+        var segment = Segment(.answered(answer), at: place ?? .beside(besides))
         segment.append(call, using: &buffers.calls)
         outOfTurn.append(segment)
+        return segment.place
     }
 }

@@ -10,8 +10,12 @@ extension CallbackLine {
         var delivered = 0
         /// How many segments are not ready.
         private var pending = 0
-        /// Answers that don't wait for the calls before them.
+        /// Answers that don't wait for the calls before them, each for one call.
         var outOfTurn: [Segment] = []
+        /// How many calls never were in the line.
+        var besides = 0
+        /// The calls that were cancelled while a delivery had them.
+        var cancelled: Set<Position> = []
         /// The limits of calls that may have to wait; includes some of calls that have been delivered.
         var limits = LimitHeap<Position>()
         var limitsUntilPurge = fewLimits
@@ -56,13 +60,12 @@ extension CallbackLine {
         ///
         /// The number was read earlier, and an operation of this line may have ended that token since. But then the operation
         /// comes after that token's segment, so that segment isn't the last one and nothing is added.
-        mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Bool {
-            guard segments.last?.publication == publication else { return false }
-            appendToLast(call, limit)
-            return true
+        mutating func append(_ call: Call, publication: Int, limit: Limit? = nil) -> Position? {
+            guard segments.last?.publication == publication else { return nil }
+            return appendToLast(call, limit)
         }
 
-        /// Adds a hit; `false` if it is none: an operation took the place ahead of it after the call looked at the token.
+        /// Adds a hit; `nil` if it is none: an operation took the place ahead of it after the call looked at the token.
         ///
         /// Call and token are consumed: the line takes over the references that were counted for the call.
         ///
@@ -70,36 +73,51 @@ extension CallbackLine {
         ///   invalidation ahead of it takes effect and is reported. A's call must not get that token any more.
         mutating func append(
             _ call: consuming Call, token: consuming AccessToken, publication: Int, limit: Limit? = nil, since look: Int
-        ) -> Bool {
-            guard look == epoch else { return false }
-            if segments.last?.publication != publication { segments.append(Segment(.hit(token, publication: publication))) }
-            appendToLast(call, limit)
-            return true
+        ) -> Position? {
+            guard look == epoch else { return nil }
+            if segments.last?.publication != publication { begin(.hit(token, publication: publication)) }
+            return appendToLast(call, limit)
         }
 
-        /// Adds a miss, or a call that may be one; `false` if an operation took the place ahead of it after it read the
-        /// generation.
-        mutating func append(_ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil, since look: Int) -> Bool {
-            guard look == epoch else { return false }
+        /// Adds a miss, or a call that may be one; `nil` if an operation took the place ahead of it after it read the generation.
+        mutating func append(
+            _ call: Call, generation: Int, as urgency: Urgency, limit: Limit? = nil, since look: Int
+        ) -> Position? {
+            guard look == epoch else { return nil }
             // The last segment grows until its errand leaves.
             if carried < end, case .toCarry(.retrieve(generation, let highest))? = segments.last?.stage {
                 segments[segments.count - 1].stage = .toCarry(.retrieve(generation: generation, urgency: max(highest, urgency)))
             } else {
-                segments.append(Segment(.toCarry(.retrieve(generation: generation, urgency: urgency))))
+                begin(.toCarry(.retrieve(generation: generation, urgency: urgency)))
                 pending += 1
             }
             raise(to: urgency)
-            appendToLast(call, limit)
-            return true
+            return appendToLast(call, limit)
         }
 
-        private mutating func appendToLast(_ call: consuming Call, _ limit: Limit?) {
+        /// Adds a call whose request was refused; the refusal is an operation.
+        mutating func append(_ call: Call, insteadOf refused: AccessToken, as urgency: Urgency) -> Position {
+            append(.retrieveInstead(of: refused), as: urgency)
+            return appendToLast(call, nil)
+        }
+
+        private mutating func begin(_ stage: Segment.Stage) {
+            segments.append(Segment(stage, at: Position(segment: end)))
+        }
+
+        private mutating func appendToLast(_ call: consuming Call, _ limit: Limit?) -> Position {
             segments[segments.count - 1].append(call, using: &buffers.calls)
-            if let limit { keep(limit) }
+            let place = Position(segment: end - 1, call: segments[segments.count - 1].count - 1)
+            if let limit { keep(limit, of: place) }
+            return place
         }
 
         mutating func append(_ operation: @escaping Operation, as urgency: Urgency) {
-            segments.append(Segment(.toCarry(.perform(operation))))
+            append(.perform(operation), as: urgency)
+        }
+
+        private mutating func append(_ errand: Errand, as urgency: Urgency) {
+            begin(.toCarry(errand))
             pending += 1
             raise(to: urgency)
             epoch += 1
@@ -140,7 +158,7 @@ extension CallbackLine {
         /// Returns a segment's errand; `nil`: the segment has hits, which may already have been delivered.
         mutating func takeErrand(of segment: Int) -> Errand? {
             guard segment >= first, case .toCarry(let errand) = self[segment].stage else { return nil }
-            self[segment].stage = .carried
+            self[segment].stage = .carried()
             return errand
         }
 

@@ -6,6 +6,7 @@ import TokenServiceConcurrency
 ///
 /// Consecutive calls that find no token form one *segment*: one waiter of the actor stands for all its handlers. Segments are
 /// delivered from the front as they become ready, so that no handler overtakes another; many may share one dispatch.
+@usableFromInline
 final class CallbackLine: Sendable {
     typealias Handler = AccessTokenService.Handler
     typealias Enqueue = @Sendable (_ work: @escaping @Sendable () -> Void) -> Void
@@ -24,76 +25,101 @@ final class CallbackLine: Sendable {
     private let epoch = Atomic(0)
     /// Whether any call waited in the line recently; only a hint about which path to try first.
     private let isLineWaiting = Atomic(false)
+    /// Whether a call was cancelled while a delivery had it; read before each handler.
+    private let hasCancelled = Atomic(false)
 
     init(service: TokenService, enqueue: @escaping Enqueue) {
         self.service = service
         self.enqueue = enqueue
     }
 
-    func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) {
+    /// Adds a call; returns its place, with which it can be cancelled.
+    func retrieve(within limit: Duration? = nil, _ handler: @escaping Handler) -> Position {
         let limit = limit.map { Limit($0, from: service.now) }
         // Behind waiting calls, the token is usually the same as the last call's, so it need not be copied.
         if isLineWaiting.load(ordering: .relaxed), let publication = service.publicationIfNothingDue(),
-            advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
+            let place = advance({ $0.append(Call(handler: handler), publication: publication, limit: limit) })
         {
-            return
+            return place
         }
         // Read the epoch first: if an operation of this line takes a place from now on, the call looks again.
         let start = epoch.load(ordering: .acquiring), look = service.look()
         let (token, publication, generation) = (look.token, look.publication, look.generation)
         if let token,
-            advance({ $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: start) })
+            let place = advance({
+                $0.append(Call(handler: handler), token: token, publication: publication, limit: limit, since: start)
+            })
         {
-            return
+            return place
         }
-        lineUp(handler, limit, seen: generation, since: start)
+        return lineUp(handler, limit, seen: generation, since: start)
     }
 
-    /// Retrieves a token instead of a refused one; the refusal counts as an operation, and answers its own call.
-    func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) {
-        do {
-            let endWait = try service.beginWaitingForCallback()
-            service.refuse(refused, ifCurrent: true)
-            perform { service, finish in
-                service.join(insteadOf: refused) { result in
-                    endWait?()
-                    finish { handler(result) }
-                }
-            }
-        } catch {
-            answerOutOfTurn(handler, error)
-        }
+    /// Retrieves a token instead of a refused one; the refusal counts as an operation.
+    func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) -> Position {
+        let call: Call
+        do { call = try waitingCall(handler) } catch { return answerOutOfTurn(handler, error) }
+        service.refuse(refused, ifCurrent: true)
+        let urgency = Urgency.current
+        return advance { $0.append(call, insteadOf: refused, as: urgency) }
     }
 
     /// Adds a call that isn't a hit to the line.
     ///
     /// Thread A looks and is interrupted; meanwhile thread B signs out through this line. A's place is behind the sign-out, so
     /// its call counts as made after it.
-    private func lineUp(_ handler: @escaping Handler, _ limit: Limit?, seen generation: Int, since start: Int) {
+    private func lineUp(
+        _ handler: @escaping Handler, _ limit: Limit?, seen generation: Int, since start: Int
+    ) -> Position {
         // A call without time left starts nothing.
         if let limit, limit.hasPassed { return answerOutOfTurn(handler, TokenServiceError(.deadlineExceeded)) }
-        var call = Call(handler: handler)
-        do {
-            if let endWait = try service.beginWaitingForCallback() {
-                call = Call { result in
-                    endWait()
-                    handler(result)
-                }
-            }
-        } catch {
-            // The calls before this one wait for the same load.
-            return answerOutOfTurn(handler, error)
-        }
+        let call: Call
+        // The calls before this one wait for the same load.
+        do { call = try waitingCall(handler) } catch { return answerOutOfTurn(handler, error) }
         let urgency = Urgency.current
         var (start, generation) = (start, generation)
-        while !advance({ [call] in $0.append(call, generation: generation, as: urgency, limit: limit, since: start) }) {
+        while true {
+            let place = advance { [generation, start] in
+                $0.append(call, generation: generation, as: urgency, limit: limit, since: start)
+            }
+            if let place { return place }
             start = epoch.load(ordering: .acquiring)
             generation = service.currentGeneration
         }
     }
 
-    private func answerOutOfTurn(_ handler: @escaping Handler, _ error: any Error) {
+    /// Notes that the current task waits for the service, if the task is part of a load.
+    private func waitingCall(_ handler: @escaping Handler) throws -> Call {
+        guard let endWait = try service.beginWaitingForCallback() else { return Call(handler: handler) }
+        let wait = CallbackWait(endWait)
+        return Call { result in
+            wait.end()
+            handler(result)
+        }
+    }
+
+    private func answerOutOfTurn(_ handler: @escaping Handler, _ error: any Error) -> Position {
         advance { $0.answerOutOfTurn(Call(handler: handler), with: .failure(error)) }
+    }
+
+    /// Takes a call back: its handler is released, and not called any more, unless another thread is calling it.
+    func cancel(_ place: Position) {
+        // The handler's captures are released with this value, outside the lock.
+        let cancellation = state.withLock { state in
+            let cancellation = state.cancel(place)
+            hasCancelled.store(!state.cancelled.isEmpty, ordering: .releasing)
+            return cancellation
+        }
+        if case .inLine(_, let deserted?) = cancellation { leave(deserted, for: place.segment) }
+    }
+
+    /// Removes a waiter whose calls have all left; if it has its answer already, the answer finishes the segment.
+    private func leave(_ waiter: TokenService.CallbackPlace, for segment: Int) {
+        if service.leave(waiter) { advance { $0.finish(segment, .late) } }
+    }
+
+    private func isCancelled(_ place: Position) -> Bool {
+        hasCancelled.load(ordering: .acquiring) && state.withLock { $0.cancelled.contains(place) }
     }
 
     func perform(_ operation: @escaping Operation) {
@@ -138,7 +164,21 @@ final class CallbackLine: Sendable {
         for segment in segments {
             switch state.withLock({ $0.takeErrand(of: segment) }) {
             case .retrieve(let generation, let urgency)?:
-                join(service, segment, callers: state.withLock { $0.callers(of: segment) }, seen: generation, urgency: urgency)
+                let callers = state.withLock { $0.callers(of: segment) }
+                // If all of the calls have left on the way, they start nothing.
+                guard callers > 0 else {
+                    advance { $0.finish(segment, .late) }
+                    continue
+                }
+                join(segment) { service.join(callers: callers, seen: generation, urgency: urgency, then: $0) }
+            case .retrieveInstead(let refused)?:
+                if state.withLock({ $0.callers(of: segment) }) > 0 {
+                    join(segment) { service.join(insteadOf: refused, then: $0) }
+                } else {
+                    service.refuse(refused)
+                    service.settle()
+                    advance { $0.finish(segment, .late) }
+                }
             case .perform(let operation)?:
                 operation(service) { call in self.advance { $0.finish(segment, .done(call)) } }
             case nil: continue
@@ -146,14 +186,14 @@ final class CallbackLine: Sendable {
         }
     }
 
+    /// Lets a segment's calls wait for a token.
     private func join(
-        _ service: isolated TokenService, _ segment: Int, callers: Int, seen: Int, urgency: Urgency
+        _ segment: Int,
+        _ join: (@escaping @Sendable (Result<AccessToken, any Error>) -> Void) -> TokenService.CallbackPlace?
     ) {
-        // All of the calls ran out of time on the way, so they start nothing.
-        guard callers > 0 else { return advance { $0.finish(segment, .late) } }
-        service.join(callers: callers, seen: seen, urgency: urgency) { result in
-            self.advance { $0.finish(segment, .answered(result)) }
-        }
+        let waiter = join { result in self.advance { $0.finish(segment, .answered(result)) } }
+        guard let waiter, let deserted = state.withLock({ $0.carried(segment, waiter: waiter) }) else { return }
+        leave(deserted, for: segment)
     }
 
     // MARK: Limits
@@ -180,9 +220,25 @@ final class CallbackLine: Sendable {
         if let alarm { set(alarm) }
         while var segments = ready.take() {
             // Indices avoid a copy of each segment.
-            for index in segments.indices { segments[index].call() }
+            for index in segments.indices { segments[index].call { isCancelled($0) } }
             let buffers = ReusableBuffers(emptying: &segments)
-            ready = state.withLock { $0.continueDelivery(buffers) }
+            ready = state.withLock { state in
+                defer { hasCancelled.store(false, ordering: .releasing) }
+                return state.continueDelivery(buffers)
+            }
         }
     }
+}
+
+/// The wait of a load for a callback; it ends when the callback is answered, or released because its call was cancelled.
+private final class CallbackWait: Sendable {
+    private let onEnd: Lock<(@Sendable () -> Void)?>
+
+    init(_ onEnd: @escaping @Sendable () -> Void) {
+        self.onEnd = Lock(onEnd)
+    }
+
+    deinit { end() }
+
+    func end() { onEnd.withLock { $0.take() }?() }
 }

@@ -36,6 +36,8 @@ final class GrantShare: TokenLoader, GrantLender {
         grant.signOut(by: member, unlessFenced: unlessFenced, fence)
     }
 
+    func signInState() async -> SignInState { await grant.signInState() }
+
     func raise(to urgency: Urgency) { grant.raiseWork(to: urgency) }
 
     func retry() { grant.retry() }

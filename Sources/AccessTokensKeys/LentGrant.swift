@@ -89,6 +89,15 @@ final class LentGrant: LoadTurn {
         return made
     }
 
+    /// Whether there is a refresh token, after all earlier sign-ins and sign-outs.
+    func signInState() async -> SignInState {
+        await wait(for: perform(.settle))
+        let state = await vault.signInState()
+        guard state.code == .validToken else { return state }
+        // What the vault keeps never expires; a token of a time before the grant was shared may have no refresh token.
+        return SignInState(vault.cachedToken?.refreshToken == nil ? .signedOut : .signedIn)
+    }
+
     /// Ends the pauses after the store's failures, because the user asked to try again.
     func retry() { _ = perform(.retry) }
 

@@ -183,7 +183,7 @@ extension SharedFlight {
             && !isGood(record, at: moment)
     }
 
-    private func isGood(_ record: GrantRecord, at moment: Moment) -> Bool {
+    func isGood(_ record: GrantRecord, at moment: Moment) -> Bool {
         isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment)
     }
 

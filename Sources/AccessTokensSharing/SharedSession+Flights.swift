@@ -10,6 +10,23 @@ import Foundation
 extension SharedSession: GrantSession {
     var checkEvery: Duration? { sharing.checkEvery }
 
+    @concurrent func signInState(_ question: SignInQuestion) async -> SignInState {
+        // The record may not show the last sign-in or sign-out yet.
+        if let fence = lastFence { return SignInState(fence.token == nil ? .signedOut : .signedIn) }
+        do {
+            guard let record = try await read()?.record, let token = record.token else { return SignInState(.signedOut) }
+            let setting = SharedFlight.Setting(
+                owner: owner, policy: question.policy, keyThumbprint: question.keyThumbprint, refused: question.refused)
+            if SharedFlight(setting).isGood(record, at: moment) { return SignInState(.validToken) }
+            guard token.refreshToken != nil, begin(isLook: true).knowledge.refused != record.generation else {
+                return SignInState(.signedOut)
+            }
+            return SignInState(.signedIn)
+        } catch {
+            return SignInState(.unknown, error: TokenServiceError(.storeFailed, underlying: error))
+        }
+    }
+
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
     @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
         let (ending, learnsLast) = await ending(of: plan)

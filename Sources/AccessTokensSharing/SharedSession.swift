@@ -47,6 +47,9 @@ final class SharedSession: Sendable {
         }
     }
 
+    /// The sign-in or sign-out that hasn't reached the store yet.
+    var lastFence: SharedFence? { state.withLock { $0.fence } }
+
     func note(_ stray: StrayMark) { state.withLock { $0.strays.append(stray) } }
     func forget(_ stray: StrayMark) { state.withLock { $0.strays.removeAll { $0.write == stray.write } } }
 

@@ -27,7 +27,7 @@ extension ScriptedLoader {
         private let state = Lock(State())
         private weak let loader: ScriptedLoader?
 
-        /// The token to replace, whose refresh token is the grant; always `nil` for a callback load, which isn't given it.
+        /// The token to replace, whose refresh token is the grant.
         public let previous: AccessToken?
 
         init(replacing previous: AccessToken?, of loader: ScriptedLoader) {

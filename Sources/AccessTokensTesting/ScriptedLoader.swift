@@ -75,9 +75,12 @@ public final class ScriptedLoader: TokenLoader, AccessTokenLoader {
     }
 
     /// Begins a callback load, whose handler gets every answer the test gives.
-    public func load(then handler: @escaping Handler) {
-        begin(Call(replacing: nil, of: self), answering: .always(handler))
+    public func load(replacing previous: AccessToken?, then handler: @escaping Handler) {
+        begin(Call(replacing: previous, of: self), answering: .always(handler))
     }
+
+    /// Begins a callback load of code that passes no token to replace.
+    public func load(then handler: @escaping Handler) { load(replacing: nil, then: handler) }
 
     private func begin(_ call: Call, answering reply: Call.Reply) {
         // Count first: a cancellation may answer the call as soon as it is open.

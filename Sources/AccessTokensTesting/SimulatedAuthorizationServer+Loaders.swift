@@ -5,8 +5,8 @@ import TokenServiceConcurrency
 extension SimulatedAuthorizationServer {
     /// A loader for this server, for async and callback services alike; repeatable unless the server rotates refresh tokens.
     ///
-    /// A callback load is always one of client credentials, since it presents no token. Without latency its handler is called
-    /// before `load(then:)` returns. Otherwise a separate task waits for the answer and ends with it; nothing cancels the task, and
+    /// A load by `load(then:)` is always one of client credentials, since it presents no token. Without latency the handler of a
+    /// callback load is called before the call returns. Otherwise a separate task waits for the answer and ends with it; nothing cancels the task, and
     /// it doesn't keep the server alive.
     public var loader: some TokenLoader & AccessTokenLoader { Loader(server: self) }
 
@@ -24,8 +24,10 @@ extension SimulatedAuthorizationServer {
             }
         }
 
-        func load(then handler: @escaping Handler) {
-            switch server.exchange(nil) {
+        func load(then handler: @escaping Handler) { load(replacing: nil, then: handler) }
+
+        func load(replacing previous: AccessToken?, then handler: @escaping Handler) {
+            switch server.exchange(previous) {
             case .answered(let answer, let latency) where latency > .zero:
                 Task.detached(executorPreference: server.executor) { [clock = server.clock] in
                     try? await clock.sleep(for: latency)

@@ -93,21 +93,23 @@ package struct ClosureTokenLoader: TokenLoader {
 /// A loader with a completion handler, whose loads need no thread of the pool.
 ///
 /// It begins on the service's own queue, and calls the program's code elsewhere by itself: see ``ServiceQueue/runOutside(_:)``.
-package struct CallbackTokenLoader: TokenLoader {
+package struct CallbackLoad: TokenLoader {
     package let isRepeatable: Bool
-    private let load: @Sendable () async throws -> AccessToken
+    private let load: @Sendable (_ previous: AccessToken?) async throws -> AccessToken
 
-    package init(isRepeatable: Bool, load: @escaping @Sendable () async throws -> AccessToken) {
+    package init(isRepeatable: Bool, load: @escaping @Sendable (_ previous: AccessToken?) async throws -> AccessToken) {
         self.isRepeatable = isRepeatable
         self.load = load
     }
 
-    @concurrent package func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { try await load() }
+    @concurrent package func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+        try await load(previous)
+    }
 }
 
 /// The description leaves out the program's own loader, which may hold a client's secret.
-extension CallbackTokenLoader: Redacted {
-    package var text: String { "CallbackTokenLoader" }
+extension CallbackLoad: Redacted {
+    package var text: String { "CallbackLoad" }
 }
 
 /// The time left for a load.

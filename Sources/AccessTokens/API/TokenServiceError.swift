@@ -174,8 +174,10 @@ extension TokenServiceError: DescribedError {
                 + "tries again after pauses of about a minute."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
-            "The load took longer than RefreshPolicy(loadTimeout:). Give the loader's transport a shorter limit; if the grant is "
-                + "shared, waiting for another process counts towards that time."
+            "The load took longer than RefreshPolicy(loadTimeout:), by the service's clock. Give the loader's transport a shorter "
+                + "limit, and don't let the loader wait for its own service's token, for example through a queue. If the grant is "
+                + "shared, waiting for another process counts towards that time. In a test, a clock whose sleeps return at once "
+                + "lets every limit pass."
         case .deadlineExceeded: "The caller's own limit passed before a token arrived. The load continues for other callers."
         case .reset where details.isAboutRefusal:
             "The refused token is of a session that has ended, or another service handed it out. Don't repeat the request for the "

@@ -26,6 +26,9 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// Returns, only once, the end of a session by another service, if a fence found one.
     func takeEnd() -> SessionEnd?
 
+    /// Returns whether a user is signed in, according to the last sign-in or sign-out here or else to the record, which it reads.
+    @concurrent func signInState(_ question: SignInQuestion) async -> SignInState
+
     /// Performs a flight, which is never cancelled.
     @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
 }

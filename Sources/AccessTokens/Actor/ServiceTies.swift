@@ -74,6 +74,9 @@ package protocol GrantLender: AnyObject, Sendable {
     /// - Parameter unlessFenced: Whether to do nothing if there was a sign-in or a sign-out before.
     func signOut(unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
 
+    /// Whether there is a refresh token, after all earlier sign-ins and sign-outs.
+    func signInState() async -> SignInState
+
     /// A caller who waits for a sign-in or a sign-out has become more urgent.
     func raise(to urgency: Urgency)
 

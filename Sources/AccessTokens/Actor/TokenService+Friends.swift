@@ -34,42 +34,61 @@ extension TokenService {
         return try await join(seen: generation)
     }
 
-    /// Joins the load for a batch of callbacks; `answer` is called once, on the actor, and must only pass the result on.
+    /// The place of a batch of callbacks among the waiters, with which it can leave.
+    package struct CallbackPlace: Sendable {
+        fileprivate let place: Place
+    }
+
+    /// Joins the load for a batch of callbacks; `answer` is called once, and must only pass the result on.
+    ///
+    /// - Returns: Its place, if it waits: then `answer` isn't called if the batch leaves before.
+    @discardableResult
     package func join(
         callers: Int, seen generation: Int, urgency: Urgency = .current,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
-    ) {
-        let result: Result<AccessToken, TokenServiceError>? = step { machine, now in
+    ) -> CallbackPlace? {
+        let (result, place): (Result<AccessToken, TokenServiceError>?, Place?) = step { machine, now in
             machine.retrieve(callers: callers, seen: generation, at: now)
         } admission: { result, lobby in
-            if result == nil { lobby.admit(.callback(answer), urgency: urgency) }
-            return result
+            (result, result == nil ? lobby.admit(.callback(answer), urgency: urgency) : nil)
         }
-        guard let result else { return raiseUrgency(to: urgency) }
-        answer(result.mapError { dated($0, at: clock.now()) as any Error })
+        if let place {
+            raiseUrgency(to: urgency)
+            return CallbackPlace(place: place)
+        }
+        if let result { answer(result.mapError { dated($0, at: clock.now()) as any Error }) }
+        return nil
     }
 
     /// The same for a callback whose request was refused.
     package func join(
         insteadOf refused: AccessToken, then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
-    ) {
+    ) -> CallbackPlace? {
         join(insteadOf: refused, isRestored: false, then: answer)
     }
 
+    @discardableResult
     private func join(
         insteadOf refused: AccessToken, isRestored: Bool,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
-    ) {
+    ) -> CallbackPlace? {
         switch step({ $0.retrieve(insteadOf: refused, at: $1) }) {
         case .with(let token): answer(.success(token))
-        case .wait(let generation): join(callers: 1, seen: generation, then: answer)
+        case .wait(let generation): return join(callers: 1, seen: generation, then: answer)
         case .afterRestore(let generation) where !isRestored:
-            join(callers: 1, seen: generation) { result in
+            return join(callers: 1, seen: generation) { result in
                 guard case .success = result else { return answer(result) }
                 Task.detached(on: self.executor) { await self.join(insteadOf: refused, isRestored: true, then: answer) }
             }
         case .afterRestore, .tooLate: answer(.failure(TokenServiceError.refusedElsewhere))
         }
+        return nil
+    }
+
+    /// Removes a batch of callbacks from the waiters; returns `false` if it has its answer already.
+    package nonisolated func leave(_ batch: CallbackPlace) -> Bool {
+        // Released after unlocking, as its captures may be the last references to foreign objects.
+        lobby.withLock { $0.remove(batch.place) } != nil
     }
 
     /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task isn't part of a load.

@@ -52,6 +52,8 @@ public actor TokenService {
     var fences: [(number: Int, end: SingleResult<SessionChange>, discarded: [AccessToken])] = []
     /// The calls of `drain` that wait until no load and no operation of the store is under way.
     var drains: [SingleResult<Void>] = []
+    /// The calls of `signInState` that wait for the store.
+    var questions: [SingleResult<SignInState>] = []
 
     /// Creates a service that has no token yet; the first caller starts a load.
     ///
@@ -87,7 +89,7 @@ public actor TokenService {
         executor = isQueued ? ServiceQueue.shared : environment.executor
         isolation = isQueued ? nil : DefaultIsolation()
         loadExecutor = environment.loadExecutor
-        loadStart = loadExecutor != nil || type(of: loader) == CallbackTokenLoader.self ? executor : environment.executor
+        loadStart = loadExecutor != nil || type(of: loader) == CallbackLoad.self ? executor : environment.executor
         self.clock = clock
         self.loader = loader
         self.ties = ties
@@ -165,6 +167,7 @@ public actor TokenService {
         }
         if let ties { report(idleFrom: ending.idleFrom, at: now, to: ties) }
         if !drains.isEmpty { endDrains(at: now) }
+        if !questions.isEmpty { answerQuestions() }
     }
 
     private func report(idleFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {

@@ -84,9 +84,17 @@ extension TokenService {
         }
 
         /// Takes the last place for an existing waiter.
-        mutating func admit(_ waiter: Waiter, urgency priority: Urgency) {
+        @discardableResult
+        mutating func admit(_ waiter: Waiter, urgency priority: Urgency) -> Place {
             urgency = max(urgency, priority)
-            _ = waiters.append(waiter)
+            return waiters.append(waiter)
+        }
+
+        /// Removes an unanswered waiter that collects no answer, a batch of callbacks; `nil`: it has its answer.
+        mutating func remove(_ place: Place) -> Waiter? {
+            guard waiters.holds(place) else { return nil }
+            defer { if waiters.count == 0 { limits = LimitHeap() } }
+            return waiters.remove(place)
         }
 
         /// Raises a waiting caller's urgency; returns whether it is now more urgent than all others.
@@ -210,12 +218,16 @@ extension TokenService {
         let nextDeadline: Duration
         /// Whether the program is about to end.
         let isDrained: Bool
+        /// Whether there is a grant to load with; `nil`: memory doesn't tell.
+        let isSignedIn: Bool?
 
         init(
             token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
-            publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false
+            publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false,
+            isSignedIn: Bool? = nil
         ) {
             self.isDrained = isDrained
+            self.isSignedIn = isSignedIn
             self.expiry = expiry ?? .forever
             self.refreshFrom = refreshFrom ?? .forever
             self.joinableUntil = joinableUntil ?? .zero
@@ -237,9 +249,15 @@ extension TokenService {
         /// Shows no longer what an act of the program ended, before the machine learns of it.
         mutating func heed(_ notice: Notice) {
             if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
+            let isSignedIn =
+                switch notice.act {
+                case .signIn: true
+                case .signOut: false
+                case .refusal: self.isSignedIn
+                }
             self = Snapshot(
                 generation: max(notice.number, hit.generation), publication: hit.publication, nextDeadline: nextDeadline,
-                isDrained: isDrained)
+                isDrained: isDrained, isSignedIn: isSignedIn)
         }
 
         /// Returns whether the caller must start what is due; `true` for the first caller only.

@@ -113,7 +113,7 @@ struct BackOff: Sendable {
 
     private(set) var gate = Gate.open
     private(set) var failures = 0
-    private var lastError: TokenServiceError?
+    private(set) var lastError: TokenServiceError?
     /// Refusals since the last success that may be about the grant or about the client.
     private var unclearRefusals = 0
 

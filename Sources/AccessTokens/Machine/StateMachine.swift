@@ -35,6 +35,8 @@ extension TokenService {
         private(set) var storage = StoreQueue()
         /// Whether the service still has to find out what an earlier run left in the store.
         private(set) var isRestorePending: Bool
+        /// Why the store couldn't be read when it was asked last.
+        private var restoreError: TokenServiceError?
         /// Whether the service is drained, so that it starts no work that could delay the program's end.
         private(set) var isDrained = false
         // These three counters show what is outdated: an event by its `generation`, a caller by a generation older than
@@ -171,7 +173,7 @@ extension TokenService.StateMachine {
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
-            isDrained: isDrained)
+            isDrained: isDrained, isSignedIn: isSignedIn)
     }
 
     /// The next time at which a deadline changes something for the waiters; `nil`: there is none.
@@ -294,6 +296,7 @@ extension TokenService.StateMachine {
         guard let deadline = storage.nextDeadline, deadline <= now else { return }
         for operation in storage.elapse(to: now) {
             if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
+                restoreError = restoreIsLate
                 abandon(flight, restoreIsLate, at: now)
             }
             finish(operation, error: .storeIsLate, at: now)
@@ -418,6 +421,40 @@ extension TokenService.StateMachine {
         flight.beginLoad(loads, replacing: grant.token, at: now)
         start = FlightStart(flight)
         if isObserved { announce(name, flight) }
+    }
+
+    // MARK: Questions
+
+    /// Takes the question whether a user is signed in; `nil`: the store is being asked, which the question began if necessary.
+    ///
+    /// No caller waits for that restore, so it is followed by no load, unless one joins it.
+    mutating func askSignInState(at now: Duration) -> SignInState? {
+        elapse(to: now)
+        if isRestorePending, case .empty = state {
+            if let error = obstacle(at: now) { return SignInState(.unknown, error: error) }
+            if storage.isLate { return SignInState(.unknown, error: restoreIsLate) }
+            startRestore(0, at: now)
+        }
+        return signInState
+    }
+
+    /// Whether a user is signed in, as far as this service alone can tell; `nil`: the store is being asked.
+    var signInState: SignInState? {
+        if state.token != nil { return SignInState(.validToken) }
+        if isRestorePending {
+            return state.flight == nil ? SignInState(.unknown, error: restoreError) : nil
+        }
+        if case .closed = backOff.gate { return SignInState(.signedOut, error: backOff.lastError) }
+        return SignInState(hasGrant ? .signedIn : .signedOut)
+    }
+
+    private var hasGrant: Bool { grant.token?.refreshToken != nil || state.flight?.savedToken != nil }
+
+    /// The same for callers that don't enter the actor; `nil`: memory doesn't tell.
+    private var isSignedIn: Bool? {
+        if isRestorePending { return nil }
+        if case .closed = backOff.gate { return isShared ? nil : false }
+        return hasGrant ? true : isShared || borrowsGrant ? nil : false
     }
 
     // MARK: Loads
@@ -864,6 +901,7 @@ extension TokenService.StateMachine {
         guard let id = operation.flight, var flight = end(id) else { return }
         // A store that can't be read isn't empty, so the loader isn't called.
         if let error {
+            restoreError = error
             if !flight.isGivenUp { fail(error, of: flight, at: now) }
             return
         }

@@ -35,6 +35,14 @@ private struct Session {
         }
     }
 
+    func start(showSignIn: () async -> Void) async {
+        switch await tokens.signInState().code {
+        case .signedOut: await showSignIn()
+        case .unknown: log.add("the store can't be read now")
+        default: log.add("welcome back")
+        }
+    }
+
     func mistakenSignOut() async {
         if let token = tokens.cachedToken { await tokens.invalidate(token) }
     }
@@ -96,6 +104,16 @@ private struct FailingStore: TokenStore {
         let tokens = TokenService(loader: loader)
         try await session(tokens).signIn(with: (access: "a", refresh: "r"))
         #expect(try await tokens.retrieveToken().value == "a" && loader.loadCount == 0)
+    }
+
+    @Test func `a program that starts asks whether a user is signed in`() async throws {
+        let store = ScriptedStore(), loader = ScriptedLoader(), session = try session(TokenService(store: store, loader: loader))
+        await session.start { log.add("sign in") }
+        await session.signIn(with: (access: "a", refresh: "r"))
+        await session.start {}
+        store.fail(.load)
+        try await self.session(TokenService(store: store, loader: loader)).start {}
+        #expect(log.lines == ["sign in", "welcome back", "the store can't be read now"] && loader.loadCount == 0)
     }
 
     @Test func `invalidating does not sign out: the next caller is signed in again`() async throws {

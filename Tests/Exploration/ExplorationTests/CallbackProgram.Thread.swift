@@ -12,6 +12,10 @@ extension CallbackProgram {
             /// Tokens that it must not get: those that this thread had refused, and those from before its fences.
             let refused: Set<Int>
             let fence: Int
+            var call: AccessTokenService.Call?
+            var hasBegun = false
+            /// Whether it was cancelled before its handler was called.
+            var isCancelled = false
             var answers = 0
             var ended: (time: Duration, moment: Int)?
             var result: Result<AccessToken, any Error>?
@@ -37,13 +41,14 @@ extension CallbackProgram {
         func act() async throws {
             let simulation = program.simulation
             for _ in 1...3 {
-                switch simulation.choose("\(name)'s turn", 8) {
+                switch simulation.choose("\(name)'s turn", 9) {
                 case 0, 1: ask()
                 case 2: ask(within: simulation.choose("limit", among: [.zero, .seconds(1), .seconds(35)]))
                 case 3: if let token = program.service.cachedToken { refuse(token) }
                 case 4: fence { handler in program.shim.replace(with: program.newToken()) { _ in handler() } }
                 case 5: fence { handler in program.shim.reset { _ in handler() } }
                 case 6: operate { program.shim.retryNow(then: $0) }
+                case 7: cancel()
                 default: try await simulation.clock.sleep(for: .seconds(2))
                 }
             }
@@ -52,7 +57,22 @@ extension CallbackProgram {
         func ask(within limit: Duration? = nil) {
             let index = begin(limit)
             program.simulation.log(limit.map { "asks, within \($0)" } ?? "asks")
-            program.shim.retrieveToken(within: limit) { result in self.program.handle { self.end(index, with: result) } }
+            let call = program.shim.retrieveToken(within: limit) { result in
+                self.state.withLock { $0.calls[index].hasBegun = true }
+                self.program.handle { self.end(index, with: result) }
+            }
+            state.withLock { $0.calls[index].call = call }
+        }
+
+        /// Cancels the thread's last call whose handler hasn't been called.
+        private func cancel() {
+            let last = state.withLock { state in
+                state.calls.lastIndex { $0.call != nil && !$0.hasBegun }.map { ($0, state.calls[$0].call) }
+            }
+            guard let (index, call) = last else { return }
+            program.simulation.log("cancels \(name)'s call \(index)")
+            call?.cancel()
+            state.withLock { $0.calls[index].isCancelled = !$0.calls[index].hasBegun }
         }
 
         func refuse(_ token: AccessToken) {
@@ -94,7 +114,8 @@ extension CallbackProgram {
             let calls = state.withLock { $0.calls }, simulation = program.simulation
             var moment = 0
             for call in calls {
-                try simulation.require(call.answers == 1, "each handler once")
+                let expected = call.isCancelled ? 0 : 1
+                try simulation.require(call.answers == expected, "each handler once, and none after a cancellation")
                 guard let ended = call.ended else { continue }
                 let isLate = call.limit.map { ended.time - call.began >= $0 } ?? false
                 if isPunctual, let limit = call.limit {

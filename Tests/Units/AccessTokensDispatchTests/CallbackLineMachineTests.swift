@@ -7,26 +7,26 @@ import TokenServiceConcurrency
 
 @Suite struct CallbackLineMachineTests {
     private func hit(_ state: inout CallbackLine.StateMachine, limit: CallbackLine.Limit? = nil) {
-        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, limit: limit, since: 0)
-        #expect(isHit)
+        let place = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, limit: limit, since: 0)
+        #expect(place != nil)
     }
 
     private func miss(
         _ state: inout CallbackLine.StateMachine, as urgency: Urgency = Urgency(.medium), limit: CallbackLine.Limit? = nil,
         _ handler: @escaping AccessTokenService.Handler = { _ in }
     ) {
-        let isAdded = state.append(
+        let place = state.append(
             CallbackLine.Call(handler: handler), generation: 0, as: urgency, limit: limit, since: state.epoch)
-        #expect(isAdded)
+        #expect(place != nil)
     }
 
     @Test func `a call that looked before an operation took its place looks again, whether it found a token or not`() {
         var state = CallbackLine.StateMachine()
         let start = state.epoch
         state.append({ _, _ in }, as: Urgency(.medium))
-        let isHit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, since: start)
-        let isMiss = state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), since: start)
-        #expect(!isHit && !isMiss && state.segments.count == 1)
+        let hit = state.append(CallbackLine.Call { _ in }, token: .hour("a"), publication: 1, since: start)
+        let miss = state.append(CallbackLine.Call { _ in }, generation: 0, as: Urgency(.medium), since: start)
+        #expect(hit == nil && miss == nil && state.segments.count == 1)
     }
 
     @Test func `what is delivered leaves the line, also from one that is never empty`() {
@@ -143,9 +143,9 @@ import TokenServiceConcurrency
 
     @Test(arguments: [(64, true), (1_000, false)])
     func `the memory of a crowd is given back`(calls: Int, isKept: Bool) {
-        var hits = [CallbackLine.Segment(.hit(.hour("a"), publication: 1))], memory: [CallbackLine.Call] = []
+        var hits = [CallbackLine.Segment(.hit(.hour("a"), publication: 1), at: .beside(0))], memory: [CallbackLine.Call] = []
         for _ in 0..<calls { hits[0].append(CallbackLine.Call { _ in }, using: &memory) }
-        var misses = Array(repeating: CallbackLine.Segment(.carried), count: calls)
+        var misses = Array(repeating: CallbackLine.Segment(.carried(), at: .beside(0)), count: calls)
         let ofHits = CallbackLine.ReusableBuffers(emptying: &hits), ofMisses = CallbackLine.ReusableBuffers(emptying: &misses)
         #expect((ofHits.calls.capacity > 0) == isKept)
         #expect((ofMisses.segments.capacity > 0) == isKept)

@@ -101,6 +101,59 @@ struct CallbackTests {
         #expect(error.entries.count == 1 && error.entries[0].contains("without calling it"))
     }
 
+    @Test func `a loader that takes the token to replace gets the refresh token, and none after a sign-out`() throws {
+        let scene = ShimScene()
+        scene.shim.replace(with: AccessToken("a", lifetime: .seconds(3600), refreshToken: "r1"))
+        scene.run()
+        scene.clock.advance(by: .seconds(3_600))
+        scene.call()
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "r1")
+        scene.shim.reset()
+        load.succeed(with: AccessToken("late", lifetime: .seconds(3600), refreshToken: "r2"))
+        scene.run()
+        scene.call()
+        #expect(try scene.load().previous == nil)
+        #expect(scene.log.entries == ["reset"] && scene.service.cachedToken == nil)
+    }
+
+    /// The two kinds of loaders: the articles' one, and one that takes the token to replace.
+    private struct OneMethod: AccessTokenLoader {
+        let given: Log<AccessToken?>
+        func load(then handler: @escaping Handler) {
+            given.append(nil)
+            handler(.success(.hour("a")))
+        }
+    }
+
+    private struct TwoParameters: CallbackTokenLoader {
+        let given: Log<AccessToken?>
+        func load(replacing previous: AccessToken?, then handler: @escaping Handler) {
+            given.append(previous)
+            handler(.success(.hour("a")))
+        }
+    }
+
+    @Test func `the articles' loader is called as it was, and the other one with the token to replace`() async throws {
+        let given = Log<AccessToken?>(), previous = AccessToken.hour("previous")
+        _ = try await OneMethod(given: given).tokenLoader.loadToken(replacing: previous)
+        _ = try await TwoParameters(given: given).tokenLoader.loadToken(replacing: previous)
+        #expect(given.entries == [nil, previous])
+    }
+
+    @Test func `whether a user is signed in is answered after earlier operations, and starts no load`() throws {
+        let scene = ShimScene(), log = scene.log
+        scene.shim.signInState { log.append("\($0)") }
+        scene.run()
+        scene.shim.replace(with: .hour("a"))
+        scene.shim.signInState { log.append("\($0)") }
+        scene.run()
+        scene.shim.reset()
+        scene.shim.signInState { log.append("\($0)") }
+        scene.run()
+        #expect(log.entries == ["signedOut", "validToken", "signedOut"] && scene.loader.loadCount == 0)
+    }
+
     @Test func `a handler does not outlive its call, even if others wait behind it`() throws {
         final class Screen: Sendable {}
         let scene = try ShimScene.holding("a")

@@ -265,4 +265,32 @@ final class CountingStore: Sendable {
             return await store.swap(bytes, ifAt: revision)
         }
     }
+
+    @Test func `whether a user is signed in is read in the record, without a load`() throws {
+        let fleet = Fleet()
+        func ask(_ index: Int) -> SignInState.Code? {
+            fleet.stage.start { [service = fleet.services[index]] in await service.signInState() }.value?.code
+        }
+        #expect(ask(0) == .signedOut && ask(1) == .signedOut)
+        _ = fleet.signIn(0, with: .granted("first"))
+        #expect(ask(0) == .validToken && ask(1) == .validToken)
+        #expect(fleet.services[1].cachedToken == nil && fleet.services[1].cachedSignInState.code == .unknown)
+        fleet.advance(by: .seconds(3_600))
+        #expect(ask(0) == .signedIn && ask(1) == .signedIn)
+        _ = fleet.signOut(1)
+        #expect(ask(0) == .signedOut && ask(1) == .signedOut)
+        #expect(fleet.loaders.map(\.loadCount) == [0, 0])
+    }
+
+    @Test func `a shared store that is down leaves open whether a user is signed in, but not after a sign-out here`() throws {
+        let clock = ManualClock(), store = SimulatedSharedStore(clock: clock), fleet = Fleet(store: { _ in store })
+        func ask() -> SignInState? {
+            fleet.stage.start { [service = fleet.services[0]] in await service.signInState() }.value
+        }
+        _ = fleet.signIn(1, with: .granted("first"))
+        store.isReachable = false
+        #expect(ask()?.code == .unknown && ask()?.error?.code == .storeFailed)
+        _ = fleet.signOut(0)
+        #expect(ask()?.code == .signedOut)
+    }
 }

@@ -139,6 +139,10 @@ extension World {
         var queued: [Int] = []
         lobby.waiters.forEach { queued.append($0) }
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
+        if machine.signInState == nil, let flight = machine.state.flight {
+            let isUnderWay = machine.storage.operations.contains { $0.flight == flight.id }
+            check(flight.isLook && isUnderWay, "a question waits for the store only")
+        }
         check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
         if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
         if let flight = machine.state.flight {

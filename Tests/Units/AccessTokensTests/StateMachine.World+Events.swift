@@ -142,6 +142,7 @@ extension World {
         case .retryNow: machine.retryNow(at: now)
         case .drain: machine.drain()
         case .resume: machine.drain(false)
+        case .ask: ask()
         case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
         case .storeEnds: endStore(finding: nil, error: nil)
         case .storeFails: endStore(finding: nil, error: TokenServiceError(.storeFailed))
@@ -152,7 +153,9 @@ extension World {
         discarded = []
         let act = meanwhile.take()
         if let act, act != .refuses { perform(act) }
+        let begun = loads.count
         performEffects()
+        check(event != .ask || !notices.isEmpty || loads.count == begun, "a question starts no load")
         // Only now is it known which token callers see.
         if act == .refuses { perform(.refuses) }
         let flights = machine.abandoned + [machine.state.flight].compactMap { $0 }
@@ -302,6 +305,20 @@ extension World {
     private func grantFromMeanwhile(for id: Int) -> AccessToken? {
         let flight = (machine.abandoned + [machine.state.flight].compactMap { $0 }).first { $0.id == id }
         return flight?.previous == machine.grant.token ? nil : machine.grant.token
+    }
+
+    private mutating func ask() {
+        guard let state = machine.askSignInState(at: now) else { return }
+        switch state.code {
+        case .validToken, .signedIn:
+            let last = machine.grant.token.flatMap { born[$0.value] }
+            check(last.map { $0.generation >= machine.lastReset } ?? false, "only a grant of this session counts")
+            check(state.code == .signedIn || machine.state.cached?.isValid(at: now) == true, "a valid token is valid")
+        case .signedOut:
+            let isRefused = if case .closed = machine.backOff.gate { true } else { false }
+            check(machine.grant.token == nil || isRefused && state.error != nil, "a grant counts until it is refused")
+        default: check(machine.isRestorePending && state.error != nil, "only a store that can't be read leaves it open")
+        }
     }
 
     private func isOutdated(_ id: Int) -> Bool {

@@ -17,7 +17,7 @@ struct World: Sendable {
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
         case tick
         case storeFinds, storeEnds, storeFails, lostEnds, lostFails
-        case drain, resume
+        case drain, resume, ask
         /// An act of the program between two events, and one while the machine decides on the next event.
         case act(Act), actMeanwhile(Act)
     }
@@ -149,7 +149,7 @@ struct World: Sendable {
 
     /// Equivalent callers and loads are represented by one of them.
     private var possibleEvents: [Event] {
-        var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow]
+        var events: [Event] = [.tick, .refreshAhead, .reset, .replace, .replaceExpired, .retryNow, .ask]
         if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
         if drains { events.append(machine.isDrained ? .resume : .drain) }

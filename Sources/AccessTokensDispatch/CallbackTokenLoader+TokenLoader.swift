@@ -1,7 +1,7 @@
 public import AccessTokens
 import TokenServiceConcurrency
 
-extension AccessTokenLoader {
+extension CallbackTokenLoader {
     /// This loader as a `TokenLoader`, for a service with async callers.
     ///
     /// ```swift
@@ -10,11 +10,11 @@ extension AccessTokenLoader {
     ///
     /// The first call of the handler counts, whichever thread it comes from; later ones are ignored. A loader with a handler can't
     /// be cancelled: a load lasts until the handler is called or released, even if all its callers have left. If the loader
-    /// releases its handler without calling it, the load ends with a specific error. The token to replace isn't passed on: the
-    /// articles' loader takes none. A load may be repeated if this loader's may (``isRepeatable``).
+    /// releases its handler without calling it, the load ends with a specific error. A load may be repeated if this loader's may
+    /// (``isRepeatable``).
     public var tokenLoader: some TokenLoader {
-        CallbackTokenLoader(isRepeatable: isRepeatable) {
-            switch begin() {
+        CallbackLoad(isRepeatable: isRepeatable) { previous in
+            switch begin(replacing: previous) {
             case .kept(let result): try result.get()
             case .awaited(let answer): try await answer.value()
             }
@@ -22,13 +22,13 @@ extension AccessTokenLoader {
     }
 
     /// Begins a load; from then on, only the handler retains the promise.
-    private func begin() -> Promise.Outcome {
+    private func begin(replacing previous: AccessToken?) -> Promise.Outcome {
         let promise = Promise()
         if ServiceQueue.isPreferred {
-            defer { ServiceQueue.runOutside { load { promise.keep(with: $0) } } }
+            defer { ServiceQueue.runOutside { load(replacing: previous) { promise.keep(with: $0) } } }
             return promise.outcome
         }
-        load { promise.keep(with: $0) }
+        load(replacing: previous) { promise.keep(with: $0) }
         return promise.outcome
     }
 }
