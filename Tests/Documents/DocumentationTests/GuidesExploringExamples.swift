@@ -22,6 +22,8 @@ import Testing
                 let profile = Profile(tokens: tokens) { _ in
                     try await clock.sleep(for: .seconds(1))  // the network
                     return "Anna"
+                } endSession: {
+                    try await clock.sleep(for: .seconds(1))  // the network, too
                 }
                 simulation.spawn("load") { try await profile.load() }.allowingError()
                 simulation.spawn("sign out") { try await profile.signOut() }
@@ -52,7 +54,9 @@ import Testing
 
     private static func leavesNothing(
         _ simulation: Simulation,
-        _ make: (TokenService, @escaping @Sendable (AccessToken) async throws -> String) -> some Profiles
+        _ make: (
+            TokenService, @escaping @Sendable (AccessToken) async throws -> String, @escaping @Sendable () async throws -> Void
+        ) -> some Profiles
     ) async throws {
         let clock = simulation.clock
         let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: clock)) { _ in
@@ -62,6 +66,8 @@ import Testing
         let profile = make(tokens) { _ in
             try await clock.sleep(for: .seconds(1))
             return "Anna"
+        } _: {
+            try await clock.sleep(for: .seconds(1))
         }
         simulation.spawn("load") { try await profile.load() }.allowingError()
         simulation.spawn("sign out") { try await profile.signOut() }

@@ -13,10 +13,15 @@ enum RacingProfiles {
         private(set) var name: String?
         private let tokens: TokenService
         private let fetchName: @Sendable (AccessToken) async throws -> String
+        private let endSession: @Sendable () async throws -> Void
 
-        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+        init(
+            tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String,
+            endSession: @escaping @Sendable () async throws -> Void
+        ) {
             self.tokens = tokens
             self.fetchName = fetchName
+            self.endSession = endSession
         }
 
         func load() async throws {
@@ -26,6 +31,7 @@ enum RacingProfiles {
 
         func signOut() async throws {
             name = nil
+            try await endSession()
             _ = await tokens.reset()
         }
     }
@@ -37,10 +43,15 @@ enum CountingProfiles {
         private var session = 0
         private let tokens: TokenService
         private let fetchName: @Sendable (AccessToken) async throws -> String
+        private let endSession: @Sendable () async throws -> Void
 
-        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+        init(
+            tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String,
+            endSession: @escaping @Sendable () async throws -> Void
+        ) {
             self.tokens = tokens
             self.fetchName = fetchName
+            self.endSession = endSession
         }
 
         func load() async throws {
@@ -53,6 +64,7 @@ enum CountingProfiles {
         func signOut() async throws {
             session += 1
             name = nil
+            try await endSession()
             _ = await tokens.reset()
         }
     }
@@ -64,10 +76,15 @@ enum MendedProfiles {
         private var session = 0
         private let tokens: TokenService
         private let fetchName: @Sendable (AccessToken) async throws -> String
+        private let endSession: @Sendable () async throws -> Void
 
-        init(tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String) {
+        init(
+            tokens: TokenService, fetchName: @escaping @Sendable (AccessToken) async throws -> String,
+            endSession: @escaping @Sendable () async throws -> Void
+        ) {
             self.tokens = tokens
             self.fetchName = fetchName
+            self.endSession = endSession
         }
 
         func load() async throws {
@@ -78,11 +95,10 @@ enum MendedProfiles {
         }
 
         func signOut() async throws {
-            defer {
-                session += 1
-                name = nil
-            }
             _ = await tokens.reset()
+            session += 1
+            name = nil
+            try await endSession()
         }
     }
 }
