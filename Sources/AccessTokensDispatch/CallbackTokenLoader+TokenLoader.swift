@@ -13,16 +13,11 @@ extension CallbackTokenLoader {
     /// releases its handler without calling it, the load ends with a specific error. A load may be repeated if this loader's may
     /// (``isRepeatable``).
     public var tokenLoader: some TokenLoader {
-        CallbackLoad(isRepeatable: isRepeatable) { previous in
-            switch begin(replacing: previous) {
-            case .kept(let result): try result.get()
-            case .awaited(let answer): try await answer.value()
-            }
-        }
+        CallbackLoad(isRepeatable: isRepeatable) { begin(replacing: $0) }
     }
 
     /// Begins a load; from then on, only the handler retains the promise.
-    private func begin(replacing previous: AccessToken?) -> Promise.Outcome {
+    private func begin(replacing previous: AccessToken?) -> CallbackLoad.Beginning {
         let promise = Promise()
         if ServiceQueue.isPreferred {
             defer { ServiceQueue.runOutside { load(replacing: previous) { promise.keep(with: $0) } } }
@@ -35,11 +30,7 @@ extension CallbackTokenLoader {
 
 /// The object that a handler holds: its release before the handler was called means that there will be no answer.
 private final class Promise: Sendable {
-    enum Outcome {
-        /// The handler was called before the loader returned, so nothing has to wait.
-        case kept(Result<AccessToken, any Error>)
-        case awaited(SingleResult<AccessToken>)
-    }
+    typealias Outcome = CallbackLoad.Beginning
 
     private struct State {
         /// `nil` until the first event.

@@ -1,4 +1,4 @@
-import TokenServiceConcurrency
+package import TokenServiceConcurrency
 
 /// Anything that can get a token from an authorization server.
 ///
@@ -94,16 +94,26 @@ package struct ClosureTokenLoader: TokenLoader {
 ///
 /// It begins on the service's own queue, and calls the program's code elsewhere by itself: see ``ServiceQueue/runOutside(_:)``.
 package struct CallbackLoad: TokenLoader {
-    package let isRepeatable: Bool
-    private let load: @Sendable (_ previous: AccessToken?) async throws -> AccessToken
+    /// What a load has when it has begun.
+    package enum Beginning: Sendable {
+        /// The handler was called before the loader returned, so nothing has to wait.
+        case kept(Result<AccessToken, any Error>)
+        case awaited(SingleResult<AccessToken>)
+    }
 
-    package init(isRepeatable: Bool, load: @escaping @Sendable (_ previous: AccessToken?) async throws -> AccessToken) {
+    package let isRepeatable: Bool
+    private let begin: @Sendable (_ previous: AccessToken?) -> Beginning
+
+    package init(isRepeatable: Bool, begin: @escaping @Sendable (_ previous: AccessToken?) -> Beginning) {
         self.isRepeatable = isRepeatable
-        self.load = load
+        self.begin = begin
     }
 
     @concurrent package func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-        try await load(previous)
+        switch begin(previous) {
+        case .kept(let result): try result.get()
+        case .awaited(let answer): try await answer.value()
+        }
     }
 }
 
