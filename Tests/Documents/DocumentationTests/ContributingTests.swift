@@ -11,7 +11,7 @@ struct ContributingTests {
     /// The names in the table of stages, and whether each stage is daily.
     private func stages() throws -> [(name: String, isDaily: Bool)] {
         let table = try #require(try text(".ci/run").firstMatch(of: /(?s)\nstages='\n(.*?)\n'\n/)).1
-        return table.matches(of: #/(?m)^([a-z-]+) +(daily|nightly) +\d+ /#).map { (String($0.1), $0.2 == "daily") }
+        return table.matches(of: #/(?m)^([a-z0-9-]+) +(daily|nightly) +\d+ /#).map { (String($0.1), $0.2 == "daily") }
     }
 
     @Test func `the workflow runs every stage, the daily ones for each change`() throws {
@@ -29,7 +29,7 @@ struct ContributingTests {
             #expect(script.contains("\nstage_\(name.replacing("-", with: "_"))() {"), "\(name) has no function")
         }
         for page in LinkTests.pages {
-            for command in try text(page).matches(of: /\.ci\/run ([a-z][a-z-]*)/) where command.1 != "all" {
+            for command in try text(page).matches(of: /\.ci\/run ([a-z][a-z0-9-]*)/) where command.1 != "all" {
                 #expect(names.contains(String(command.1)), "\(page): there is no stage \(command.1)")
             }
         }
