@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `finds nothing wrong with the second`() async throws {
-        let summary = try await explore(.exhaustive(preemptions: 2)) {
+        let summary = try await explore(.exhaustive(preemptions: 1)) {
             try await Self.leavesNothing($0, MendedProfiles.Profile.init)
         }
         #expect(summary.omitsDefaultActorsOnly)
