@@ -179,7 +179,10 @@ extension TokenService {
 
     /// Raises the store's operation to the urgency of a caller who waits for it.
     private nonisolated func raiseStore(to urgency: Urgency) {
-        ties?.lender?.raise(to: urgency)
+        guard let ties else { return }
+        ties.lender?.raise(to: urgency)
+        // Without a store nothing waits.
+        guard ties.hasStore else { return }
         Task.detached(on: executor, priority: urgency.priority) { await self.storing?.raise(to: urgency, on: self.executor) }
     }
 }
