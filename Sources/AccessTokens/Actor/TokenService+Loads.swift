@@ -22,23 +22,25 @@ extension TokenService {
         let membership = membershipOfFlight(flight.id)
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: loadStart, priority: urgency.priority) {
-            // One closure: each awaiting function would need its own frame.
-            let result: Result<AccessToken, any Error> = await LoadMembership.$current.withValue(membership) {
-                do {
-                    guard let loadExecutor = self.loadExecutor else {
-                        try self.checkThatLoadIsWanted(until: deadline, for: membership)
-                        return .success(try await self.loader.loadToken(replacing: previous))
-                    }
-                    return .success(
-                        try await withTaskExecutorPreference(loadExecutor) {
+            // The result is passed on, not kept: to release it here, the task would leave the actor again.
+            await self.finish(
+                id,
+                // One closure: each awaiting function would need its own frame.
+                with: LoadMembership.$current.withValue(membership) {
+                    do {
+                        guard let loadExecutor = self.loadExecutor else {
                             try self.checkThatLoadIsWanted(until: deadline, for: membership)
-                            return try await self.loader.loadToken(replacing: previous)
-                        })
-                } catch {
-                    return .failure(error)
-                }
-            }
-            await self.finish(id, with: result)
+                            return .success(try await self.loader.loadToken(replacing: previous))
+                        }
+                        return .success(
+                            try await withTaskExecutorPreference(loadExecutor) {
+                                try self.checkThatLoadIsWanted(until: deadline, for: membership)
+                                return try await self.loader.loadToken(replacing: previous)
+                            })
+                    } catch {
+                        return .failure(error)
+                    }
+                })
         }
         setLoad(RunningLoad(flight: id, task: task, urgency: urgency))
     }
@@ -63,9 +65,9 @@ extension TokenService {
     /// Whether the service is drained and no caller waits, so that a load still waiting for its turn doesn't begin.
     package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
-    private func finish(_ flight: Int, with result: Result<AccessToken, any Error>) {
+    private func finish(_ flight: Int, with result: consuming Result<AccessToken, any Error>) {
         ended(flight)
-        switch result {
+        switch consume result {
         case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
         case .failure(is LoadDeserted): step { $0.shared(.gaveUp, by: flight, at: $1) }
         case .failure(let failure as LentGrantFailure): finish(flight, failure)

@@ -103,7 +103,7 @@ public actor TokenService {
 
     /// The executor on which the actor's calls run; it needs no thread that a program can hold, unless the environment has another.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        guard let isolation else { return unsafe ServiceQueue.shared.asUnownedSerialExecutor() }
+        guard let isolation else { return unsafe ServiceQueue.actors.asUnownedSerialExecutor() }
         return unsafe isolation.unownedExecutor
     }
 
