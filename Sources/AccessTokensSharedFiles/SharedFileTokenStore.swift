@@ -21,7 +21,8 @@ import TokenServiceConcurrency
 ///
 /// **Names that begin with a dot.** `.NAME.DIGITS.tmp` is a swap that is under way, or was when its process was killed. If the
 /// file is removed, that swap fails, and the service tries again. `.NAME.HOLDER.alive` shows that a process is running. If the
-/// file is removed during a load, others consider that process dead; before its next load the process creates another file.
+/// file is removed during a load, others consider that process dead, and present the refresh token that it may be presenting: keep
+/// cleaners away from the directory. Before its next load the process creates another file.
 ///
 /// **Dead processes.** Each store has its own file, which stays locked as long as its process lives. So other processes can tell
 /// when a process that has marked the record has died, for whatever reason. A child made with `fork` that doesn't call `exec`
@@ -261,10 +262,12 @@ private struct SharedFile: Sendable {
         if let sum = words.last, sum.hasPrefix("sum=") {
             guard words.removeLast() == Self.sum(record) else { return damaged(bytes) }
         }
-        let time = BootTime(words.dropFirst())
-        return SharedRecord(
+        let time = BootTime(words.dropFirst()), now = BootTime.now
+        var found = SharedRecord(
             Data(record), revision: .init(words.first.map { String($0) } ?? ""),
-            age: time.flatMap { time in BootTime.now.map { time.age(at: $0) } })
+            age: time.flatMap { time in now.map { time.age(at: $0) } })
+        found.isAgeSteady = time.map { $0.boot == now?.boot } ?? false
+        return found
     }
 
     /// A record for damaged bytes, whose revision lets a sign-in replace exactly these bytes.

@@ -38,8 +38,23 @@ struct GrantRecord: Sendable, Hashable {
         var isRefused: Bool
         /// How long the fleet waits before it asks the server again.
         @StoredTokenFormat.Span var pause: Duration
-        /// When the last failure was written, on the writer's wall clock, in seconds since 2001.
+        /// When the last failure was written, on the writer's wall clock, in seconds since 2001; only a service that reads the
+        /// record for the first time compares it with its own clock.
         var time: Double
+
+        /// The rest of the pause for a service that reads the record for the first time.
+        ///
+        /// - Parameters:
+        ///   - age: How long ago this version of the record was written, if the store can tell.
+        ///   - wall: The time on the service's wall clock.
+        func rest(forNewcomerAt wall: Double?, age: Duration?) -> Duration {
+            let passed = wall.map { $0 - time }.flatMap { $0.isFinite ? $0 : nil }
+            // Two wall clocks that contradict each other, by more than clocks in step do, tell nothing. A short-lived program that
+            // waited for the whole pause, each time it starts, would never load.
+            guard let passed, passed > -1 else { return age.map { max(pause - $0, .zero) } ?? .zero }
+            let elapsed = max(min(passed, pause / .seconds(1)), 0)
+            return max(pause - max(.seconds(elapsed), age ?? .zero), .zero)
+        }
     }
 
     /// Identifies the write that produced the record, so that a service whose answer was lost recognises its own write.
@@ -94,12 +109,6 @@ struct GrantRecord: Sendable, Hashable {
         guard let time, (time - received).isFinite else { return life }
         return .seconds(min(max(time - received, 0), life / .seconds(1)))
     }
-
-    /// The rest of the pause after the fleet's last failure; at most the whole pause, whatever the clocks say.
-    func pause(at time: Double?) -> Duration {
-        guard let trouble, let time, (time - trouble.time).isFinite else { return .zero }
-        return .seconds(min(max(trouble.pause / .seconds(1) - max(time - trouble.time, 0), 0), trouble.pause / .seconds(1)))
-    }
 }
 
 // MARK: One service's knowledge of the record
@@ -107,13 +116,21 @@ struct GrantRecord: Sendable, Hashable {
 extension SharedFlight {
     /// The knowledge that a session keeps from one flight to the next.
     struct Knowledge: Sendable, Hashable {
-        /// A request of this service that got no answer, although its load has ended.
-        struct Unanswered: Sendable, Hashable {
-            /// The generation of the token that the request presents.
-            var generation: UInt64
-            var began: Duration
-            /// When the request can no longer be under way.
-            var end: Duration
+        /// The version of the record that was read last, and the moments that decide how long its mark is respected; all of them
+        /// are on the service's own clock.
+        struct Sight: Sendable, Hashable {
+            /// `nil`: there was no record.
+            var revision: SharedRecord.Revision?
+            /// When this version was read first.
+            var first: Duration
+            /// When it was read last.
+            var last: Duration
+            /// When it was written, as far as the service knows.
+            var since: Duration
+            /// Whether the store measures ages by a clock that nobody sets.
+            var isAgeSteady = false
+            /// Since when the store has answered, once the mark's time is nearly over.
+            var watched: Duration?
         }
 
         /// The generation of the last token or tombstone that the service took over.
@@ -124,12 +141,16 @@ extension SharedFlight {
         var signedOut: UInt64?
         /// The ``GrantRecord/fence`` of the session that the service knows; `nil`: it knows of no session.
         var session: String?
-        var unanswered: Unanswered?
-        /// The revision that was read last, and when it was written or, if the store can't tell, first seen; the doubt counts
-        /// from then.
-        var revision: SharedRecord.Revision?
-        var since = Duration.zero
-        /// The record at that revision, if it has no mark; the next flight may mark it without reading again.
+        /// The generation of the token whose last request got no answer.
+        var unanswered: UInt64?
+        /// What was read last; `nil`: the service has yet to read the store.
+        var sight: Sight?
+        /// The fleet's last failures, and when the pause after them ends on the service's own clock.
+        var trouble: GrantRecord.Trouble?
+        var pauseEnd = Duration.zero
+        /// How long the service's last successful load took; `nil`: it has had none.
+        var loadTime: Duration?
+        /// The record at the revision that was read last, if it has no mark; the next flight may mark it without reading again.
         var unmarked: GrantRecord?
         /// The generation that counts as refused for all services, though this one wasn't refused itself.
         var refusedElsewhere: UInt64?
@@ -157,12 +178,29 @@ extension SharedFlight.Knowledge {
             served = other.served ?? served
             signedOut = [signedOut, other.signedOut].compactMap { $0 }.max()
         }
-        unanswered = [unanswered, other.unanswered].compactMap { $0 }.max { $0.end < $1.end }
+        unanswered = other.unanswered ?? unanswered
+        loadTime = other.loadTime ?? loadTime
+        guard let seen = other.sight else { return }
         // The later of two reads counts.
-        if revision == other.revision || since <= other.since {
-            (revision, since, unmarked) = (other.revision, other.since, isFenced ? nil : other.unmarked)
-            if !isFenced { session = other.session }
-        }
+        if let sight, sight.revision != seen.revision, seen.last < sight.last { return }
+        (sight, unmarked) = (seen.earlier(than: sight), isFenced ? nil : other.unmarked)
+        (trouble, pauseEnd) = (other.trouble, other.trouble == trouble ? min(pauseEnd, other.pauseEnd) : other.pauseEnd)
+        if !isFenced { session = other.session }
+    }
+
+    /// Notes a record that was read, or that this service has written.
+    mutating func see(_ sighting: SharedFlight.Sighting?, at moment: SharedFlight.Moment) {
+        let last = sight
+        seen = max(seen ?? 0, sighting?.record.generation ?? 0)
+        sight = Sight(of: sighting, at: moment.now, after: last)
+        unmarked = sighting.flatMap { $0.record.mark == nil ? $0.record : nil }
+        // Marks leave the failures as they are, so the pause doesn't begin again with each version of the record.
+        guard trouble != sighting?.record.trouble || last == nil else { return }
+        trouble = sighting?.record.trouble
+        guard let trouble, let sight else { return }
+        pauseEnd =
+            last == nil
+            ? moment.now + trouble.rest(forNewcomerAt: moment.wall, age: sighting?.age) : sight.since + trouble.pause
     }
 
     /// Whether a record shows a sign-out that the service doesn't know of.
@@ -208,6 +246,33 @@ extension SharedFlight.Knowledge {
         // A sign-in's token comes from the server, so the server accepts this client.
         served = record.fence
         seen = max(seen ?? 0, record.generation)
+    }
+}
+
+extension SharedFlight.Knowledge.Sight {
+    /// - Parameter last: What the service read before; this version was written after that, if it is another one.
+    fileprivate init(of sighting: SharedFlight.Sighting?, at now: Duration, after last: Self?) {
+        let told = sighting?.age.map { now - $0 } ?? now
+        isAgeSteady = sighting?.isAgeSteady ?? false
+        revision = sighting?.revision
+        self.last = now
+        guard let last, last.revision == revision else {
+            (first, since) = (now, last.map { max(told, $0.last) } ?? told)
+            return
+        }
+        (first, watched) = (last.first, last.watched)
+        // If the store's clock steps forward, the first read was right; if it steps back, time has passed on this service's clock
+        // all the same. A clock that nobody sets may stop, though, while the machine sleeps.
+        since = isAgeSteady ? told : min(max(last.since, told), first)
+    }
+
+    /// Returns this sight, but as early as another flight has seen the same version.
+    fileprivate func earlier(than other: Self?) -> Self {
+        guard let other, other.revision == revision, other.first < first else { return self }
+        var sight = self
+        sight.first = other.first
+        if !isAgeSteady { sight.since = min(since, other.first) }
+        return sight
     }
 }
 

@@ -55,6 +55,8 @@ extension SharedFlight {
         var isHolderRunning: Bool?
         /// How long ago this version of the record was written, at least; `nil` if the store can't tell.
         var age: Duration?
+        /// Whether the age comes from a clock that nobody sets.
+        var isAgeSteady = false
     }
 
     enum Event: Sendable, Hashable {
@@ -109,14 +111,16 @@ extension SharedFlight {
     enum Verdict {
         case end(Ending.Outcome)
         case adopt(AccessToken)
-        case wait(atMost: Duration?, FailedElsewhere)
-        /// Another service prevents this one from loading.
-        case giveWay(FailedElsewhere, retryAfter: Duration?)
+        /// Another service's mark is respected for this long, without a limit if `nil`; the record is to be read by then, or
+        /// sooner.
+        case wait(rest: Duration?, readIn: Duration?)
+        /// Another service's failure prevents this one from loading.
+        case giveWay(retryAfter: Duration)
         /// Another service's refusal counts for all services.
         case heedRefusal
         /// This service's own request was refused.
         case report(Failure)
-        case mark(isTakenOver: Bool)
+        case mark
     }
 
     /// Decides by the first reason that applies; safety depends on the order of the reasons.
@@ -138,25 +142,11 @@ extension SharedFlight {
             let isNew = !knowledge.isNewer(than: found) && seen.map { $0 < found.generation } ?? true
             return .end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp)
         }
-        if let rest = restOfUnanswered(record, at: moment) { return .wait(atMost: rest, .unanswered) }
-        var isTakenOver = false
-        if let mark = record.mark, mark.owner != setting.owner {
-            let hasEnded = sighting?.isHolderRunning == false
-            let isRepeatable = isHarmless(record) || setting.serverGrace != nil
-            let patience = hasEnded ? isRepeatable ? .zero : mark.limit : setting.doubt.patience(with: mark)
-            let rest = patience.map { knowledge.since + $0 - moment.now }
-            if rest.map({ $0 > .zero }) ?? true {
-                // Poll, because the record doesn't change when the holder dies.
-                let look = setting.serverGrace != nil && sighting?.isHolderRunning == true ? RefreshPolicy.lookPause : nil
-                return .wait(atMost: [rest, look].compactMap { $0 }.min(), hasEnded ? .ended : .busy)
-            }
-            isTakenOver = !hasEnded && !isHarmless(record)
-            if isTakenOver, let deadline = setting.deadline, deadline - moment.now <= lateSaveTime {
-                return .giveWay(.busy, retryAfter: nil)
-            }
+        if let mark = record.mark, mark.owner != setting.owner, let wait = wait(for: mark, on: record, in: sighting, at: moment) {
+            return wait
         }
         if let refusal, refusal.generation == record.generation { return .report(refusal.failure) }
-        return obstacle(record, at: moment) ?? .mark(isTakenOver: isTakenOver)
+        return obstacle(record, at: moment) ?? .mark
     }
 
     /// Whether the store has lost its record, by a fault or by hand.
@@ -202,25 +192,125 @@ extension SharedFlight {
     /// Returns the fleet's pause after a failure of another service; this service's own failures are handled by `BackOff`.
     private func obstacle(_ record: GrantRecord, at moment: Moment) -> Verdict? {
         guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
-        let rest = record.pause(at: moment.wall)
+        let rest = restOfPause(at: moment)
         guard rest > .zero else { return nil }
-        return trouble.isRefused ? .heedRefusal : .giveWay(.failed, retryAfter: rest)
+        return trouble.isRefused ? .heedRefusal : .giveWay(retryAfter: rest)
     }
 
     /// Whether the fleet's refusal, already reported to callers, has expired, so that this service may ask the server itself.
     private func isFreed(_ record: GrantRecord, at moment: Moment) -> Bool {
-        knowledge.refusedElsewhere == record.generation && record.pause(at: moment.wall) == .zero
+        knowledge.refusedElsewhere == record.generation && restOfPause(at: moment) <= .zero
     }
 
-    /// How long this service's last request may still be under way; `nil`: it isn't, or the server tolerates a second one.
-    private func restOfUnanswered(_ record: GrantRecord, at moment: Moment) -> Duration? {
-        guard let last = knowledge.unanswered, last.generation == record.generation, last.end > moment.now, !isHarmless(record)
-        else { return nil }
-        return isInGrace(since: last.began, at: moment) ? nil : last.end - moment.now
-    }
+    /// The rest of the pause after the fleet's last failures, counted on the service's own clock from when it first saw them.
+    private func restOfPause(at moment: Moment) -> Duration { knowledge.pauseEnd - moment.now }
 
     func isInGrace(since began: Duration, at moment: Moment) -> Bool {
         setting.serverGrace.map { moment.now < began + $0 } ?? false
+    }
+}
+
+// MARK: How long a mark is respected
+
+extension SharedFlight {
+    /// A stated grace period, in which the server accepts a refresh token once more after it has replaced it.
+    ///
+    /// Another process presents the token shortly before the end of the period, counted from the mark, in case the holder has died
+    /// after the server's answer. If the holder is merely slow, each of the two requests must arrive within the period that the
+    /// other one has begun, so both limits are cut:
+    ///
+    /// | period | a silent holder is waited for | its request arrives within | the other one arrives within |
+    /// |---|---|---|---|
+    /// | 10 s | 9 s | 18 s | 9 s |
+    /// | 30 s | 27 s | 54 s | 27 s |
+    /// | 60 s | 54 s | 60 s, the default limit | 54 s |
+    struct Grace: Sendable, Hashable {
+        /// How long a silent holder is waited for: a tenth, or a second, is left for the request.
+        let wait: Duration
+
+        /// - Parameter period: If it is shorter than ten seconds, it leaves no time for a late save, and changes no limit.
+        init?(_ period: Duration?) {
+            guard let period, period >= SharedFlight.lateSaveTime + .seconds(1) else { return nil }
+            wait = period - max(.seconds(1), period / 10)
+        }
+
+        /// The longest limit of a mark that others respect for no longer than that.
+        var longestLimit: Duration { wait * 2 }
+        /// The longest limit of a mark that takes over another one.
+        var longestLimitOver: Duration { wait }
+    }
+
+    /// The longest pause between two attempts to save a token.
+    static let longestSavePause = Duration.seconds(3)
+
+    /// The time within which a process that has a token to save tries again, once the store answers; 9 s.
+    ///
+    /// Its last attempt may still wait for the store when that recovers, then comes the pause, and a second for the next attempt.
+    static let lateSaveTime = RefreshPolicy.storeTimeout + longestSavePause + .seconds(1)
+
+    /// How long an exchange may take, from the moment when its mark was written.
+    ///
+    /// - Parameter record: The record that is marked, which may have the mark of a service that is still at work.
+    func limit(over record: GrantRecord) -> Duration {
+        let limit = setting.policy.loadTimeout + setting.transportLimit
+        guard let grace = Grace(setting.serverGrace), !isHarmless(record) else { return limit }
+        if let mark = record.mark, mark.owner != setting.owner { return min(limit, grace.longestLimitOver) }
+        // Others know when this process dies; as long as it runs, they wait for the doubt.
+        return setting.holder == nil ? min(limit, grace.longestLimit) : limit
+    }
+
+    /// How long after its mark a service may send its request; if the limit was cut, at least half of it is for sending.
+    func sendingLimit(within limit: Duration?) -> Duration {
+        let limit = limit ?? .zero
+        return min(setting.policy.loadTimeout, max(limit - setting.transportLimit, limit / 2))
+    }
+
+    /// How long a silent service's mark is respected, counted from its writing; `nil`: without a limit.
+    private func patience(with mark: GrantRecord.Mark, on record: GrantRecord, isRunning: Bool?) -> Duration? {
+        let doubt = setting.doubt.patience(with: mark)
+        if isHarmless(record) {
+            // As long as a load usually takes, and some more: the next one costs a request. Ten seconds without experience.
+            let usual = (knowledge.loadTime ?? .seconds(4)) * 2 + .seconds(2)
+            return min(doubt ?? usual, usual)
+        }
+        // A holder that is known to be running has not died, so a grace period is no reason to hurry.
+        guard let doubt, isRunning == nil, let grace = Grace(setting.serverGrace) else { return doubt }
+        return min(doubt, max(grace.wait, mark.limit - grace.wait))
+    }
+
+    /// Returns how long to wait for another service's mark; `nil` if its time is over.
+    ///
+    /// The request of a dead process may still be under way. If the server is still to receive it, its answer is lost, so that no
+    /// wait can save the session. If the server never receives it, the token is good at once.
+    private func wait(
+        for mark: GrantRecord.Mark, on record: GrantRecord, in sighting: Sighting?, at moment: Moment
+    ) -> Verdict? {
+        let isRunning = sighting?.isHolderRunning
+        if isRunning == false { return nil }
+        // The record doesn't change when the holder dies.
+        let look = isRunning == true ? RefreshPolicy.lookPause : nil
+        guard let patience = patience(with: mark, on: record, isRunning: isRunning), let sight = knowledge.sight else {
+            return .wait(rest: nil, readIn: look)
+        }
+        var rest = sight.since + patience - moment.now, next = rest
+        if !isHarmless(record) {
+            // A holder that was cut off from the store, as this service may have been, may have a new token to save.
+            if let watched = sight.watched {
+                rest = max(rest, watched + Self.lateSaveTime - moment.now)
+                next = rest
+            } else {
+                next -= Self.lateSaveTime
+            }
+        }
+        return rest > .zero ? .wait(rest: rest, readIn: look.map { min($0, next) } ?? next) : nil
+    }
+
+    /// Whether the time of another service's mark is over but for a late save, so that the store is to be watched until then.
+    func isNearlyOver(_ record: GrantRecord, in sighting: Sighting?, at moment: Moment) -> Bool {
+        guard let mark = record.mark, mark.owner != setting.owner, !isHarmless(record), let sight = knowledge.sight,
+            let patience = patience(with: mark, on: record, isRunning: sighting?.isHolderRunning)
+        else { return false }
+        return moment.now >= sight.since + patience - Self.lateSaveTime
     }
 }
 
@@ -270,8 +360,8 @@ extension SharedFlight.Failure {
     static let refusedElsewhere = Self(
         error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn), isDefinite: true)
 
-    /// Another service has failed, has ended or is still loading, and this service must wait.
-    static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration?) -> Self {
+    /// Another service has failed or is still loading, and this service must wait.
+    static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration? = nil) -> Self {
         Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter, isDefinite: true)
     }
 
@@ -307,25 +397,23 @@ struct StoreContradiction: Error, CustomStringConvertible {
 }
 
 /// Another service that shares the grant keeps this one from loading.
-enum FailedElsewhere: Error, CustomStringConvertible {
-    case refused, failed, ended, busy
-    /// This service's own last request has no answer, so no other service is involved.
-    case unanswered
+enum FailedElsewhere: Error, Hashable, CustomStringConvertible {
+    case refused, failed
+    /// Another service's mark is respected for longer than callers wait; `nil`: without a limit.
+    case busy(rest: Duration?)
 
     var description: String {
         switch self {
         case .refused: "The authorization server refused the shared grant when another process presented it."
         case .failed:
             "Another process that shares the grant failed to load a token, and no process tries again until the pause is over."
-        case .ended:
-            "A process that shares the grant died while it loaded a token. Its request may still be under way, so no "
-                + "process asks again until the request must have arrived."
-        case .unanswered:
-            "This process's last request for a token got no answer. It may still be under way, so no process asks again "
-                + "until the request must have arrived."
-        case .busy:
-            "Another process that shares the grant began to load a token, but reported neither success nor failure in the time that "
-                + "a load may take."
+        case .busy(let rest?):
+            "Another process that shares the grant began to load a token, and has reported neither success nor failure. This process "
+                + "waits for it for \(rest.components.seconds + 1) s more at most, longer than its callers do: ask again, or raise "
+                + "RefreshPolicy(loadTimeout:) above that."
+        case .busy(nil):
+            "Another process that shares the grant began to load a token, and has reported neither success nor failure. With "
+                + "TokenSharing.Doubt.never this process waits until it does, or until a user signs in."
         }
     }
 }

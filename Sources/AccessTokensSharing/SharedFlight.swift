@@ -10,8 +10,7 @@ struct SharedFlight: Sendable, Hashable {
     /// A record that is being written to the store, and its purpose.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
-            /// - Parameter isTakenOver: Whether it replaces the mark of a process that may still be alive.
-            case mark(isTakenOver: Bool)
+            case mark
             case token(AccessToken, began: Duration, Failure?)
             case failure(Failure)
         }
@@ -45,6 +44,8 @@ struct SharedFlight: Sendable, Hashable {
     private var reserve: GrantRecord?
     /// The server refused the token of this generation; it must not be presented again.
     private(set) var refusal: Refusal?
+    /// When the load that is under way may send its request at the latest; `nil`: the callers' wait is the only limit.
+    private(set) var sendingEnd: Duration?
 
     init(_ setting: Setting, knowing knowledge: Knowledge = Knowledge()) {
         self.setting = setting
@@ -55,17 +56,22 @@ struct SharedFlight: Sendable, Hashable {
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
-        guard let record = knowledge.unmarked, let revision = knowledge.revision, !setting.isLook else { return .read }
+        guard let record = knowledge.unmarked, let sight = knowledge.sight, let revision = sight.revision, !setting.isLook else {
+            return .read
+        }
         var marking = self
         guard case .swap(let marked, _) = marking.judge(Sighting(record: record, revision: revision), at: moment) else {
             return .read
         }
         self = marking
+        // The store was not read.
+        knowledge.sight = sight
         return .swap(marked, ifAt: revision)
     }
 
     /// Takes the outcome of the last step and returns the next one.
     mutating func next(_ event: Event, at moment: Moment) -> Step {
+        if case .storeFailed = event { knowledge.sight?.watched = nil }
         switch (phase, event) {
         case (.reading, .read(let sighting)): return judge(sighting, at: moment)
         case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment)
@@ -87,13 +93,14 @@ struct SharedFlight: Sendable, Hashable {
             return settleLater(write, failure, at: moment)
         case (.settling, .waited): return .read
         case (.loading(let spent, let revision, let began), .loaded(let token)):
+            knowledge.loadTime = moment.now - began
             return save(token, nil, over: spent, at: revision, began: began, moment)
         case (.loading, .failed(let failure)) where failure.isUnsent: return end(.failed(failure))
         case (.loading(let spent, let revision, let began), .failed(let failure)):
             if let salvaged = failure.salvaged {
                 return save(salvaged, failure, over: spent, at: revision, began: began, moment)
             }
-            if !moment.isAbandoned, asksAgain(after: failure, over: spent, began: began, at: moment) {
+            if asksAgain(after: failure, over: spent, began: began, at: moment) {
                 phase = .reading
                 return .read
             }
@@ -115,6 +122,8 @@ struct SharedFlight: Sendable, Hashable {
         see(sighting, at: moment)
         if knowledge.learnSession(of: found) { return end(.signedOut(isOfSession: session != nil)) }
         let record = counted(found, after: seen, at: moment)
+        let watched = isNearlyOver(record, in: sighting, at: moment) ? knowledge.sight?.watched ?? moment.now : nil
+        knowledge.sight?.watched = watched
         reserve = isSpare(record, at: moment) ? record : nil
         switch verdict(on: record, in: sighting, after: seen, at: moment) {
         case .end(let outcome): return end(outcome)
@@ -122,41 +131,30 @@ struct SharedFlight: Sendable, Hashable {
             knowledge.generation = record.generation
             return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
         case .wait where setting.isRefresh, .giveWay where setting.isRefresh: return end(.gaveUp)
-        case .wait(let rest, let reason): return wait(atMost: rest, reason, from: sighting?.revision, at: moment)
-        case .giveWay(let reason, let rest): return end(.failed(.elsewhere(reason, retryAfter: rest)))
+        case .wait(let rest, let next): return wait(rest, readIn: next, from: sighting?.revision, at: moment)
+        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: rest)))
         case .heedRefusal:
             (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
             return end(.failed(.refusedElsewhere))
         case .report(let failure): return note(failure, over: record, at: sighting?.revision, moment)
-        case .mark(let isTakenOver): return mark(record, at: sighting?.revision, isTakenOver: isTakenOver, moment)
+        case .mark: return mark(record, at: sighting?.revision, moment)
         }
     }
 
     /// Waits for another service's mark, but not quite as long as the callers do, so that they get the reason as their error.
     private mutating func wait(
-        atMost rest: Duration?, _ reason: FailedElsewhere, from revision: SharedRecord.Revision?, at moment: Moment
+        _ rest: Duration?, readIn next: Duration?, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
         phase = .waiting
-        guard let deadline = setting.deadline else { return .wait(from: revision, atMost: rest) }
+        guard let deadline = setting.deadline else { return .wait(from: revision, atMost: next) }
         let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
-        // From a dead process or an unanswered request nothing can be expected before its time is over.
-        let hope = reason == .busy ? nil : rest
-        guard hope ?? .zero < left else { return end(.failed(.elsewhere(reason, retryAfter: hope))) }
-        return .wait(from: revision, atMost: min(rest ?? left, left))
+        guard left > .zero else { return end(.failed(.elsewhere(.busy(rest: rest)))) }
+        return .wait(from: revision, atMost: min(next ?? left, left))
     }
 
     private mutating func see(_ sighting: Sighting?, at moment: Moment) {
         if stray?.remedy(for: sighting) == nil { stray = nil }
-        knowledge.seen = max(knowledge.seen ?? 0, sighting?.record.generation ?? 0)
-        defer {
-            knowledge.revision = sighting?.revision
-            knowledge.unmarked = sighting.flatMap { $0.record.mark == nil ? $0.record : nil }
-        }
-        if let age = sighting?.age {
-            knowledge.since = moment.now - age
-        } else if sighting == nil || sighting?.revision != knowledge.revision {
-            knowledge.since = moment.now
-        }
+        knowledge.see(sighting, at: moment)
     }
 
     /// Returns, once, the record whose token the service may hand out if this flight fails for a transient reason.
@@ -175,26 +173,16 @@ struct SharedFlight: Sendable, Hashable {
 
     // MARK: Writing
 
-    /// The longest pause between two attempts to save a token.
-    private var longestSavePause: Duration { min(.seconds(3), setting.policy.loadTimeout / 8) }
-
-    /// The time within which a process that has a token to save tries again.
-    var lateSaveTime: Duration { longestSavePause + min(.seconds(1), setting.policy.loadTimeout / 8) }
-
-    /// How long an exchange may take.
-    private var limit: Duration { setting.policy.loadTimeout + setting.transportLimit }
-
-    private mutating func mark(
-        _ record: GrantRecord, at revision: SharedRecord.Revision?, isTakenOver: Bool, _ moment: Moment
-    ) -> Step {
+    private mutating func mark(_ record: GrantRecord, at revision: SharedRecord.Revision?, _ moment: Moment) -> Step {
         var marked = record
         knowledge.refusedElsewhere = nil
-        marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit)
+        marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit(over: record))
         // Withdrawing a stray mark restores the record without that mark.
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
-        // Nor does it restore the mark of an earlier load that still runs, which may end at any time and spends nothing.
-        if isHarmless(record), before.mark?.owner == setting.owner { before.mark = nil }
-        let step = write(marked, over: revision, .mark(isTakenOver: isTakenOver), moment)
+        // Nor does it restore another service's mark, whose time is over, nor the mark of an earlier load of this service that still
+        // runs, which may end at any time, if it spends nothing.
+        if isHarmless(record) || before.mark?.owner != setting.owner { before.mark = nil }
+        let step = write(marked, over: revision, .mark, moment)
         if case .swap(let marked, _) = step {
             stray = StrayMark(write: marked.write, base: revision, restoring: before)
         }
@@ -217,27 +205,30 @@ struct SharedFlight: Sendable, Hashable {
         return step
     }
 
-    /// Notes that a request has no answer; returns whether the server may be asked once more, within its grace period.
+    /// Notes that a request has no answer; returns whether the server is asked once more, within its grace period.
     private mutating func asksAgain(
         after failure: Failure, over spent: GrantRecord?, began: Duration, at moment: Moment
     ) -> Bool {
-        guard let spent, !failure.isDefinite, !isHarmless(spent) else { return false }
-        defer { knowledge.unanswered = .init(generation: spent.generation, began: began, end: began + limit) }
-        let isFirst = knowledge.unanswered?.generation != spent.generation
-        guard isFirst, isInGrace(since: began, at: moment), setting.deadline.map({ moment.now < $0 }) ?? true else {
-            return false
-        }
-        // Keep the mark: it protects the unanswered request even if the flight ends now.
+        guard let spent, !failure.isDefinite, !isHarmless(spent), !moment.isAbandoned else { return false }
+        defer { knowledge.unanswered = spent.generation }
+        guard knowledge.unanswered != spent.generation, isInGrace(since: began, at: moment),
+            setting.deadline.map({ moment.now < $0 }) ?? true
+        else { return false }
+        // Keep the mark: the token is about to be presented again.
         stray = nil
         return true
     }
 
-    /// Writes a failure into the record, for all services; the mark is removed only if the server has answered.
+    /// Writes a failure into the record, for all services, and removes the mark.
+    ///
+    /// If the answer was lost, the server may still be working on the request. The mark is removed even so: the answer comes to
+    /// nobody, so no wait can save what the server does with that request. If the server never gets it, the token is good, and if
+    /// the server has a grace period, the next request must come soon.
     private mutating func note(
         _ failure: Failure, over spent: GrantRecord?, at revision: SharedRecord.Revision?, _ moment: Moment
     ) -> Step {
         guard var record = spent else { return end(.failed(failure)) }
-        if failure.isDefinite || isHarmless(record) || record.mark?.owner != setting.owner { record.mark = nil }
+        record.mark = nil
         let isRefusal = failure.error.remedy == .signIn
         if failure.error.remedy != .retry { knowledge.refused = record.generation }
         // Without a refresh token, the refusal concerns this service alone: another service may be able to sign in.
@@ -266,7 +257,7 @@ struct SharedFlight: Sendable, Hashable {
         // While a token is good, the service's own pauses apply.
         if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }
         let step = write(record, over: revision, .failure(counted), moment)
-        settleStray(with: record.mark == nil ? step : nil)
+        settleStray(with: step)
         return step
     }
 
@@ -291,20 +282,17 @@ struct SharedFlight: Sendable, Hashable {
         see(Sighting(record: write.record, revision: revision), at: moment)
         knowledge.meet(write.record)
         switch write.purpose {
-        case .mark(let isTakenOver):
+        case .mark:
             if moment.isAbandoned { return end(.failed(.abandoned)) }
-            // The holder may have been cut off from the store, and may now overwrite this mark with the only valid token.
-            if isTakenOver {
-                phase = .waiting
-                return .wait(from: revision, atMost: lateSaveTime)
-            }
             // A service that was suspended meanwhile may have lost the mark to another, so it reads again unless enough time is
             // left: others respect the mark at least for its limit, of which the exchange needs the transport's part.
-            guard moment.now - write.began < setting.policy.loadTimeout else {
+            let end = write.began + sendingLimit(within: write.record.mark?.limit)
+            guard moment.now < end else {
                 phase = .reading
                 return .read
             }
             phase = .loading(write.record, revision, began: moment.now)
+            sendingEnd = end
             return .load(previous: write.record.token)
         case .token(let token, let began, let failure):
             (knowledge.generation, knowledge.served) = (write.record.generation, write.record.fence)
@@ -379,6 +367,6 @@ struct SharedFlight: Sendable, Hashable {
         var write = write
         write.attempts += 1
         phase = .settling(write, failure)
-        return .pause(min(.milliseconds(50) * (1 << min(write.attempts, 6)), longestSavePause))
+        return .pause(min(.milliseconds(50) * (1 << min(write.attempts, 6)), Self.longestSavePause))
     }
 }

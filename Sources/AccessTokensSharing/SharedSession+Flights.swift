@@ -64,7 +64,7 @@ extension SharedSession: GrantSession {
             let event: SharedFlight.Event
             do {
                 if let unsettled, step == .read { throw unsettled }
-                event = try await perform(step, of: plan, wokenAt: &wokenAt)
+                event = try await perform(step, of: plan, sendingBy: flight.sendingEnd, wokenAt: &wokenAt)
             } catch {
                 event = .storeFailed(.store(error))
             }
@@ -87,20 +87,22 @@ extension SharedSession: GrantSession {
     /// Separate from the loop over the steps, because each `await` in there would add another copy of the loop.
     @inline(never)
     private func perform(
-        _ step: SharedFlight.Step, of plan: SharedFlightPlan, wokenAt: inout SharedRecord.Revision?
+        _ step: SharedFlight.Step, of plan: SharedFlightPlan, sendingBy end: Duration?, wokenAt: inout SharedRecord.Revision?
     ) async throws -> SharedFlight.Event {
         switch step {
         case .read: return .read(try await read())
         case .swap(let record, let revision): return try await swap(record, ifAt: revision)
         case .wait(let revision, let rest):
             let now = moment.now
-            let end = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
+            let limit = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
             // After a wake-up without a change, read only once a second.
             if revision != nil, revision == wokenAt {
-                await pause(for: min(.seconds(1), max(end - moment.now, .zero)))
+                await pause(for: min(.seconds(1), max(limit - moment.now, .zero)))
             } else {
-                let event = await wait(from: revision, until: end)
-                wokenAt = moment.now < end ? revision : nil
+                let event = await wait(from: revision, until: limit)
+                // Nor does a wait that only looks whether the holder still runs begin with short pauses each time.
+                let isLook = limit <= now + RefreshPolicy.lookPause
+                wokenAt = isLook || moment.now < limit ? revision : nil
                 return event
             }
             return .waited
@@ -108,7 +110,7 @@ extension SharedSession: GrantSession {
             await pause(for: duration)
             return .waited
         case .load(let previous):
-            switch await plan.load(previous) {
+            switch await plan.load(previous, end) {
             case .success(let token): return .loaded(token)
             case .failure(let error): return .failed(SharedFlight.Failure(error))
             }

@@ -250,7 +250,7 @@ final class SharedSession: Sendable {
         if let mark = contents.mark, mark.owner != owner, let holder = mark.holder { isRunning = await store.isRunning(holder) }
         return SharedFlight.Sighting(
             record: contents, revision: record.revision, isHolderRunning: isRunning,
-            age: record.age.map { min(max($0, .zero), RefreshPolicy.longestLifetime) })
+            age: record.age.map { min(max($0, .zero), RefreshPolicy.longestLifetime) }, isAgeSteady: record.isAgeSteady)
     }
 
     private func coded(_ bytes: Data, by key: ((Data) throws -> Data)?) throws -> Data {

@@ -125,7 +125,14 @@ public struct SharedRecord: Sendable, Equatable {
     /// After a process has died in the middle of a load, a service waits. With an age, the wait counts from that load. Without
     /// one, it counts from when the service first saw the record, so a short-lived program never reaches its end. Take the age
     /// from one clock for all processes that share the record, such as the database's, and not from hosts that may disagree.
+    ///
+    /// If that clock is set, a service that has read the record before isn't misled, since it measures the time itself. One that
+    /// has just started believes the age if two reads agree.
     public var age: Duration?
+    /// Whether the age comes from a clock that nobody sets and that all processes share, such as the time since the machine's start.
+    ///
+    /// Such a clock may stop while the machine sleeps. Of any other clock a service believes only what its own clock confirms.
+    package var isAgeSteady = false
     /// Why the bytes are not what a service wrote; `nil` if the store knows of no damage.
     ///
     /// Services throw this error and leave the record as it is, until a user signs in or out: the sign-in or sign-out replaces

@@ -13,7 +13,8 @@ public struct TokenSharing: Sendable {
     ///
     /// A process marks the record before it presents the refresh token. If it neither saves nor fails, it may have died, or it
     /// may still be waiting for its answer. Presenting the token a second time ends the session at a server without a grace
-    /// period, if the first request was answered; not presenting it leaves the fleet without a token.
+    /// period, if the first request was answered; not presenting it leaves the fleet without a token. A load that spends no refresh
+    /// token doesn't wait that long for a silent process, whatever the doubt.
     public struct Doubt: Sendable, Hashable {
         enum Kind: Hashable {
             case standard, never
@@ -60,10 +61,11 @@ public struct TokenSharing: Sendable {
     ///   - serverGrace: How long the server accepts a refresh token again after it has replaced it, its *grace period*; `nil`: not
     ///     at all.
     ///
-    ///     Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a
-    ///     service presents the token again at once if the mark's holder is known to have died, or if the service has lost the
-    ///     answer itself. That helps only within the period, so the transport's own limit must be shorter. Without it, a service
-    ///     waits first, until no earlier request can still be under way.
+    ///     Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a load
+    ///     that has lost the answer asks once more. And if the period is at least ten seconds, a service waits for a silent holder
+    ///     whose death the store can't see only until shortly before the period has passed since the mark. In return a load that is
+    ///     merely slow must send in time: if the limits add up to more than twice that wait, loads get less time, of which half is for
+    ///     sending (`LoadTime.check()`). So the transport's own limit must be at most half the period.
     ///   - checkEvery: How often callers check whether another service has signed out or brought a later token; `nil`: only when
     ///     they need a token.
     ///

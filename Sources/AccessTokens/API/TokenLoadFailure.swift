@@ -20,8 +20,8 @@ public protocol TokenLoadFailure: Error {
 
     /// Whether the load's request may still be under way, or the server may still be working on it.
     ///
-    /// Services that share a grant don't present its refresh token again meanwhile. Return `false` if nothing was sent, or if the
-    /// server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
+    /// A service that shares a grant, and knows the server's grace period, then presents the refresh token once more before the load
+    /// fails. Return `false` if nothing was sent, or if the server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
     /// ``retryAfter``. An error that isn't a `TokenLoadFailure` counts as `true`.
     var mayBeUnderWay: Bool { get }
 

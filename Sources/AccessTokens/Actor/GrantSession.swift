@@ -67,8 +67,8 @@ package struct SharedFlightPlan: Sendable {
     package let isAbandoned: @Sendable () -> Bool
     /// Gives the service the record's token, which is inside its leeway, and the time since its load began.
     package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
-    /// Runs the loader.
-    package let load: @Sendable (_ previous: AccessToken?) async -> Result<AccessToken, any Error>
+    /// Runs the loader, which may send its request until a time on the service's clock, if that is before the deadline.
+    package let load: @Sendable (_ previous: AccessToken?, _ end: Duration?) async -> Result<AccessToken, any Error>
     /// Passes grants displaced by fences to the program, unless a store operation does; `false` if the flight's session is over.
     package let handOverDisplaced: @Sendable () async -> Bool
 }
@@ -141,7 +141,10 @@ extension TokenService {
             keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
             isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
-            load: { await self.load($0, for: flight, membership) },
+            load: { previous, end in
+                membership.sendingEnd.withLock { $0 = end }
+                return await self.load(previous, for: flight, membership)
+            },
             handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })
     }
 

@@ -181,6 +181,8 @@ package final class LoadMembership: Sendable {
     /// The service's clock and the load's deadline; `nil` for an operation of the store.
     private let limit: (clock: ServiceClock, deadline: Duration)?
     private let ended = Atomic<Bool>(false)
+    /// When the load of a shared grant may send at the latest, if that is before its deadline.
+    let sendingEnd = Lock<Duration?>(nil)
 
     init(of service: TokenService, work: Int, until deadline: Duration? = nil) {
         self.service = ObjectIdentifier(service)
@@ -189,7 +191,10 @@ package final class LoadMembership: Sendable {
     }
 
     /// Whether something waits for the load's result, and its time isn't over.
-    var isInTime: Bool { !hasEnded && limit.map { $0.clock.now() < $0.deadline } ?? true }
+    var isInTime: Bool {
+        let end = sendingEnd.withLock { $0 }
+        return !hasEnded && limit.map { $0.clock.now() < min($0.deadline, end ?? $0.deadline) } ?? true
+    }
 
     var hasEnded: Bool { ended.load(ordering: .acquiring) }
 

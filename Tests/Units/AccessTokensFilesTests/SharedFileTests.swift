@@ -73,10 +73,16 @@ struct SharedFileTests {
         try place.put(Array("tokenservice.shared 1 7.x \(time.boot) \(time.uptime - 61_000) \(time.wall)\nold".utf8))
         let record = try #require(try await store.load())
         #expect(record == SharedRecord(Data("old".utf8), revision: .init("7.x")))
-        #expect(try #require(record.age) >= .seconds(61))
+        #expect(try #require(record.age) >= .seconds(61) && record.isAgeSteady)
         guard case .done = try await store.swap(Data("new".utf8), ifAt: record.revision) else { throw Unexpected() }
         let next = try #require(try await store.load()?.age)
         #expect(next >= .zero && next < record.age ?? .zero)
+    }
+
+    @Test func `after a restart of the machine a record's age depends on the time of day`() async throws {
+        try place.put(Array("tokenservice.shared 1 7.x before 61000 61000\nold".utf8))
+        let record = try #require(try await store.load())
+        #expect(record.age != nil && !record.isAgeSteady)
     }
 
     @Test(arguments: ["", " a 1", " a b c", " a -1 1", " a 1 1 1"])

@@ -174,7 +174,7 @@ struct FleetTests {
         fleet.advance(by: .seconds(60))
         _ = fleet.call(1)
         #expect(fleet.loaders[1].loadCount == 0)
-        fleet.advance(by: .seconds(4))
+        fleet.advance(by: .seconds(9))
         #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
     }
 

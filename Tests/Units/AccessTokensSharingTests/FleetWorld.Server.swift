@@ -4,7 +4,7 @@ extension FleetWorld {
         case strict
         /// It is refused.
         case soft
-        /// For 30 s the token presented last is accepted again; after that the server is strict.
+        /// For a time, 30 s by default, the token presented last is accepted again; after that the server is strict.
         case grace
     }
 
@@ -17,20 +17,21 @@ extension FleetWorld {
         static let user = 16
 
         let kind: ServerKind
+        private let grace: Duration
         /// The token that it expects, and whether it has ended the session.
         private(set) var live = 0, isRevoked = false
         /// The previous token, while the server accepts it.
         private(set) var parent: Int?
         private var graceLeft = Duration.zero
 
-        init(_ kind: ServerKind) { self.kind = kind }
+        init(_ kind: ServerKind, grace: Duration) { (self.kind, self.grace) = (kind, grace) }
 
         mutating func present(_ token: Int) -> Answer {
             // A token of an earlier user's session doesn't end the current one.
             if isRevoked || token / Self.user != live / Self.user { return .refused }
             if token == live {
                 parent = kind == .grace ? live : nil
-                graceLeft = kind == .grace ? Self.grace : .zero
+                graceLeft = kind == .grace ? grace : .zero
                 live += 1
                 return .issued(live)
             }

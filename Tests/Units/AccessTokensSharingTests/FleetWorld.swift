@@ -47,6 +47,8 @@ struct FleetWorld: Hashable {
         var misfit: Int?
         /// Whether that process starts again for each flight, as a new service without any knowledge.
         var isMisfitRestarted = false
+        /// Whether requests may be sent and arrive as late as their mark allows.
+        var isSlow = false
     }
 
     struct Process: Hashable {
@@ -54,6 +56,8 @@ struct FleetWorld: Hashable {
         var step = SharedFlight.Step.read
         var exchange = Exchange.none
         var now = Duration.zero
+        /// When its last mark was written, and its limit.
+        var marked = Duration.zero, limit = Duration.zero
         var flights: Int
         var isFrozen = false, isDead = false
         /// The token that it has received and not yet saved.
@@ -79,9 +83,12 @@ struct FleetWorld: Hashable {
     var lost = Tokens()
     /// The tokens whose holder was stopped for longer than the doubt, so that another process may have presented them again.
     var doubted = Tokens()
+    /// The tokens of requests that arrived although nobody could receive the answer any more: had all others waited until then,
+    /// the next token would have been lost instead.
+    var orphaned = Tokens()
     /// Swaps with an unknown outcome that may still take effect.
     var late: [Late] = []
-    /// Whether a mark may remain: its holder died, or the server may still be working on its request.
+    /// Whether a mark may remain: its holder died.
     var mayKeepMark = false
     /// The broken promise, if one was broken.
     var violation: String?
@@ -93,17 +100,22 @@ struct FleetWorld: Hashable {
         AccessToken("a\(number)", lifetime: .seconds(3600), refreshToken: "\(number)")
     }
 
-    init(_ kind: ServerKind, processes: Int, flights: Int, faults: Faults, facts: Facts = Facts()) {
-        (server, self.faults, self.facts) = (Server(kind), faults, facts)
+    init(
+        _ kind: ServerKind, lasting grace: Duration = Server.grace, processes: Int, flights: Int, faults: Faults,
+        facts: Facts = Facts()
+    ) {
+        (server, self.faults, self.facts) = (Server(kind, grace: grace), faults, facts)
         self.processes = (0..<processes).map {
             Process(flight: SharedFlight(.init(owner: "\($0)", serverGrace: facts.grace)), flights: flights - 1)
         }
         record = GrantRecord(write: "first", generation: 0, token: Self.token(0), received: 0)
     }
 
-    /// Whether a process may present this token although it was used, or end up with it: the next token was lost, or the process
-    /// that had marked it was doubted.
-    private func hasReason(_ number: Int) -> Bool { lost.contains(number + 1) || doubted.contains(number) }
+    /// Whether a process may present this token although it was used, or end up with it: the next token was lost, an orphaned
+    /// request used it, or the process that had marked it was doubted.
+    private func hasReason(_ number: Int) -> Bool {
+        lost.contains(number + 1) || orphaned.contains(number) || doubted.contains(number)
+    }
 
     /// The process whose service an owner is.
     private static func process(_ owner: String) -> Int? { Int(owner.prefix { $0 != "." }) }
@@ -119,6 +131,35 @@ struct FleetWorld: Hashable {
         processes[index].now += time
         let isWireBusy = processes.contains { if case .sent = $0.exchange { true } else { false } }
         if underWay.isEmpty, !isWireBusy, !isAnotherAtWork(index) { server.pass(time) }
+    }
+
+    /// How long a slow process's request may still take to be sent and to arrive.
+    private func delay(_ index: Int) -> Duration {
+        let process = processes[index]
+        guard facts.isSlow, case .load = process.step else { return .zero }
+        switch process.exchange {
+        case .none, .sent: return process.marked + process.limit - process.now
+        case .answered: return .zero
+        }
+    }
+
+    /// Lets the time pass for all, until a slow process's request arrives at the last moment.
+    private mutating func dawdle(_ index: Int) { elapse(delay(index) - .milliseconds(1)) }
+
+    /// Whether all living processes wait, or have slow requests, so that time can pass.
+    private var isQuiet: Bool {
+        processes.indices.allSatisfy { index in
+            switch processes[index].step {
+            case .wait, .end: true
+            case .load: processes[index].isDead || delay(index) > .zero
+            default: processes[index].isDead
+            }
+        }
+    }
+
+    private mutating func elapse(_ time: Duration) {
+        for index in processes.indices { processes[index].now += time }
+        server.pass(time)
     }
 
     /// Whether the record has another process's mark, and that process is neither stopped nor done.
@@ -172,10 +213,15 @@ struct FleetWorld: Hashable {
                 continue
             }
             worlds += after(\.crashes) { $0.crash(index) } + after(\.freezes) { $0.processes[index].isFrozen = true }
+            if delay(index) > .seconds(1), isQuiet { worlds.append(after { $0.dawdle(index) }) }
             if let stray = process.strays.first { worlds.append(after { $0.takeBack(stray, index) }) }
             worlds += proceed(index, process)
         }
-        worlds += underWay.map { request in after { $0.serve(request) } }
+        // A request that nobody waits for may also never arrive.
+        worlds += processes.indices.filter { isOrphan($0) }.map { index in after { $0.processes[index].exchange = .none } }
+        for request in underWay {
+            worlds += [after { $0.serve(request) }, after { $0.underWay.removeAll { $0 == request } }]
+        }
         worlds += after(\.signOuts) { $0.signOut() } + after(\.changes) { $0.changeUser() }
         for swap in late where swap.base == .init("\(revision)") {
             worlds.append(
@@ -212,13 +258,22 @@ struct FleetWorld: Hashable {
         }
     }
 
-    /// A doubt ends while a holder is dead, finished or stopped for longer, but never before the server has received a request.
+    /// A doubt ends while a holder is dead, finished, stopped for longer or slow, but never before the server has received a
+    /// request that must have arrived by then.
     private func waitOut(_ index: Int, _ rest: Duration) -> [FleetWorld] {
         // Checking whether the holder is still running takes no time.
-        if facts.grace != nil, rest == RefreshPolicy.lookPause { return [after { $0.take(.waited, index) }] }
+        if facts.isDeathKnown, rest == RefreshPolicy.lookPause { return [after { $0.take(.waited, index) }] }
         let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
         if underWay.contains(where: { $0.process == holder || $0.process == index }) { return [] }
         let other = processes[holder]
+        if facts.isSlow, holder != index, delay(holder) > rest, isQuiet {
+            return [
+                after { world in
+                    world.elapse(rest)
+                    world.take(.waited, index)
+                }
+            ]
+        }
         let isOver = if case .end = other.step { true } else { other.isDead }
         // Its own mark: it waits for a late save, or for an earlier request.
         if holder != index {
@@ -241,10 +296,12 @@ struct FleetWorld: Hashable {
             guard let number = previous?.refreshToken.flatMap({ Int($0) }) else {
                 return [after { $0.take(.failed(Self.refused), index) }]
             }
+            if process.flight.sendingEnd.map({ $0 <= process.now }) ?? false {
+                return [after { $0.take(.failed(Self.unsent), index) }]
+            }
             return [after { $0.present(number, index) }]
         case .sent(let number):
             return after(\.timeOuts) { world in
-                world.mayKeepMark = true
                 world.underWay.append(Request(process: index, token: number))
                 world.receive(.failed(Self.unclear), index)
             }
@@ -253,7 +310,6 @@ struct FleetWorld: Hashable {
             return [after { $0.receive(event, index) }]
                 + after(\.lostMessages) { world in
                     if let answer { world.lost.insert(answer) }
-                    world.mayKeepMark = true
                     world.receive(.failed(Self.unclear), index)
                 }
         }
@@ -262,8 +318,9 @@ struct FleetWorld: Hashable {
     private mutating func present(_ number: Int, _ index: Int) {
         let isOfThePast = isSignedOut || number / Server.user != server.live / Server.user
         if !isOfThePast, !doubted.contains(number) {
-            if record.mark.flatMap({ Self.process($0.owner) }) != index { violation = "26: presented without the mark" }
-            if facts.grace == nil, isUnderWay(number) { violation = "26: presented while it is under way" }
+            let isMarked = record.mark.flatMap { Self.process($0.owner) } == index
+            if !isMarked, !facts.isSlow { violation = "26: presented without the mark" }
+            if !facts.isSlow, isAwaited(number) { violation = "26: presented while another process waits for its answer" }
         }
         processes[index].exchange = .sent(number)
     }
@@ -274,12 +331,16 @@ struct FleetWorld: Hashable {
         take(event, index)
     }
 
-    /// Whether a request with this token has yet to reach the server.
-    private func isUnderWay(_ number: Int) -> Bool {
-        underWay.contains { $0.token == number } || processes.contains { $0.exchange == .sent(number) }
+    /// Whether a living process waits for the answer to a request with this token that has yet to reach the server.
+    private func isAwaited(_ number: Int) -> Bool { processes.contains { !$0.isDead && $0.exchange == .sent(number) } }
+
+    /// Whether a dead process's request has yet to reach the server.
+    private func isOrphan(_ index: Int) -> Bool {
+        if processes[index].isDead, case .sent = processes[index].exchange { true } else { false }
     }
 
     private mutating func serve(_ index: Int, _ token: Int) {
+        if processes[index].isDead { orphaned.insert(token) }
         let answer = index == facts.misfit ? nil : answer(to: token)
         if processes[index].isDead, let answer { lost.insert(answer) }
         processes[index].exchange = processes[index].isDead ? .none : .answered(answer)
@@ -287,6 +348,7 @@ struct FleetWorld: Hashable {
 
     private mutating func serve(_ request: Request) {
         underWay.removeAll { $0 == request }
+        orphaned.insert(request.token)
         if request.process != facts.misfit, let answer = answer(to: request.token) { lost.insert(answer) }
     }
 
@@ -317,6 +379,9 @@ struct FleetWorld: Hashable {
             return take(isAnswered ? .conflict(sighting(index)) : .storeFailed(Self.storeDown), index)
         }
         put(next)
+        if let mark = next.mark, Self.process(mark.owner) == index {
+            (processes[index].marked, processes[index].limit) = (processes[index].now, mark.limit)
+        }
         take(isAnswered ? .swapped(.init("\(revision)")) : .storeFailed(Self.storeDown), index)
     }
 
@@ -394,9 +459,8 @@ struct FleetWorld: Hashable {
         guard isQuiet, underWay.isEmpty else { return nil }
         if isSignedOut { return record.isTombstone ? .signedOut : .violated("34: a late save brought a token back") }
         if record.mark != nil, !mayKeepMark { return .violated("39: a mark without a purpose stays") }
-        // The next process presents the token at once if it was told that the server accepts it again.
-        let isRepeatable = facts.grace != nil && number == server.parent
-        if !server.isRevoked, number == server.live || isRepeatable { return .kept }
+        // Within a grace period the next process presents the token in time.
+        if !server.isRevoked, number == server.live || number == server.parent { return .kept }
         return isLostForAReason ? .lostAndExplained : .violated("30: a session lost without a reason")
     }
 
@@ -405,5 +469,7 @@ struct FleetWorld: Hashable {
 
     private static let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
     private static let unclear = SharedFlight.Failure(error: TokenServiceError(.loadFailed), isDefinite: false)
+    private static let unsent = SharedFlight.Failure(
+        error: TokenServiceError(.loadFailed), isDefinite: true, isUnsent: true)
     private static let storeDown = SharedFlight.Failure.store(StoreTimeout())
 }

@@ -79,9 +79,12 @@ struct SharedFlightTests {
         _ = try cockpit.present(expired)
         _ = cockpit.take(.failed(refused))
         let other = record(3, .granted("old"), age: 4_000, mark: "other")
-        #expect(cockpit.take(.conflict(seen(other, at: "5"))) == .wait(from: .init("5"), atMost: .seconds(120)))
-        cockpit.moment.now = .seconds(120)
-        #expect(cockpit.take(.waited) == .read)
+        #expect(cockpit.take(.conflict(seen(other, at: "5"))) == .wait(from: .init("5"), atMost: .seconds(111)))
+        for time in [111, 120] {
+            cockpit.moment.now = .seconds(time)
+            #expect(cockpit.take(.waited) == .read)
+            if time == 111 { _ = cockpit.take(.read(seen(other, at: "5"))) }
+        }
         let step = cockpit.take(.read(seen(other, at: "5")))
         #expect(step.written?.trouble?.refuser == "me" && step.written?.mark == nil)
         #expect(cockpit.take(.swapped(.init("6"))).outcome == .failed(refused))
@@ -101,10 +104,59 @@ struct SharedFlightTests {
         cockpit.moment = .init(now: .seconds(77), wall: nil)
         var other = record(3, .granted("old"), mark: "other")
         other.received = received
-        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(120)))
+        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(111)))
         _ = cockpit.take(.waited)
         cockpit.moment.now = .seconds(100)
-        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(97)))
+        #expect(cockpit.take(.read(seen(other))) == .wait(from: .init("1"), atMost: .seconds(88)))
+    }
+
+    /// Returns the pauses that a service is told, second by second, until it loads.
+    private func pauses(
+        notedAt noted: Double, age: (Int) -> Duration? = { _ in nil }, knowing knowledge: SharedFlight.Knowledge = .init()
+    ) -> [Duration?] {
+        var failed = expired, knowledge = knowledge, pauses: [Duration?] = []
+        failed.trouble = .init(failures: 4, owner: "other", isRefused: false, pause: .seconds(8), time: noted)
+        for second in 0..<100 {
+            var cockpit = Cockpit(knowing: knowledge)
+            cockpit.moment.now = .seconds(second)
+            cockpit.moment.wall = 1_000 + Double(second)
+            var sighting = seen(failed, at: "2")
+            sighting.age = age(second)
+            // Its own mark changes the revision, but not the failures.
+            if second > 4 { sighting.revision = .init("3") }
+            let step = cockpit.take(.read(sighting))
+            guard case .failed(let failure)? = step.outcome else { return pauses }
+            pauses.append(failure.retryAfter)
+            knowledge = cockpit.flight.knowledge
+        }
+        return pauses
+    }
+
+    /// What a service knows that has read the record before the failure.
+    private var known: SharedFlight.Knowledge {
+        var cockpit = Cockpit { $0.isLook = true }
+        _ = cockpit.take(.read(seen(expired)))
+        return cockpit.flight.knowledge
+    }
+
+    private static let eightDown = (1...8).reversed().map { Duration?.some(.seconds($0)) }
+
+    @Test(arguments: [-3_600.0, -60, 0, 1, 60, 3_600, .infinity])
+    func `32: a failure's pause counts on a service's own clock from when it first saw the failure`(offset: Double) {
+        #expect(pauses(notedAt: 1_000 + offset, knowing: known) == Self.eightDown)
+    }
+
+    @Test func `32: a pause's rest is no more than what the store says, and its clock may step`() {
+        #expect(pauses(notedAt: 5_000, age: { .seconds($0 + 3) }, knowing: known) == Self.eightDown, "it wasn't there before")
+        #expect(pauses(notedAt: 5_000, age: { .seconds($0 + 3) }) == Array(Self.eightDown.dropFirst(3)))
+        #expect(pauses(notedAt: 5_000, age: { $0 < 2 ? .seconds($0) : .zero }) == Self.eightDown)
+    }
+
+    @Test(arguments: [(1_000.0, 8), (997, 5), (992, 0), (900, 0), (1_001, 0), (4_600, 0)])
+    func `32: a new service goes by the wall clock, and asks at once if the failure is noted in its future`(
+        noted: Double, seconds: Int
+    ) {
+        #expect(pauses(notedAt: noted) == Array(Self.eightDown.suffix(seconds)))
     }
 
     @Test(arguments: [(-5_000.0, 0), (-1, 0), (0, 0), (10, 10), (3_600, 3_600), (1e300, 3_600)])
@@ -166,12 +218,10 @@ struct SharedFlightTests {
         _ = try cockpit.present(failed)
         let noted = try #require(cockpit.take(.failed(unclear)).written)
         #expect(noted.trouble?.failures == 7 && noted.trouble?.pause == .seconds(32))
-        #expect(noted.mark?.owner == "me", "the server may still have the request: only an answer removes the mark")
+        #expect(noted.mark == nil, "nobody gets the answer any more")
         var other = Cockpit { $0.owner = "another" }
-        var free = noted
-        free.mark = nil
         other.moment.wall = 1_002
-        guard case .failed(let failure) = other.take(.read(seen(free))).outcome else { throw Cockpit.Unexpected() }
+        guard case .failed(let failure) = other.take(.read(seen(noted))).outcome else { throw Cockpit.Unexpected() }
         #expect(failure.retryAfter == .seconds(30))
     }
 
@@ -184,7 +234,7 @@ struct SharedFlightTests {
         var cockpit = Cockpit()
         _ = cockpit.take(.read(seen(expired)))
         let other = record(3, .granted("old"), age: 4_000, mark: "other")
-        #expect(cockpit.take(.conflict(seen(other, at: "2"))) == .wait(from: .init("2"), atMost: .seconds(120)))
+        #expect(cockpit.take(.conflict(seen(other, at: "2"))) == .wait(from: .init("2"), atMost: .seconds(111)))
         #expect(cockpit.take(.waited) == .read)
         #expect(cockpit.take(.read(seen(record(4, .granted("new")), at: "3"))).outcome != nil, "no swap, no request")
     }

@@ -6,23 +6,23 @@ import Testing
 
 @Suite("What a service that shares its grant remembers")
 struct SharedSessionTests {
-    private func knowledge(_ revision: String, since: Duration) -> SharedFlight.Knowledge {
+    private func knowledge(_ revision: String, first: Int, last: Int) -> SharedFlight.Knowledge {
         var knowledge = SharedFlight.Knowledge()
-        (knowledge.revision, knowledge.since) = (.init(revision), since)
+        knowledge.sight = .init(revision: .init(revision), first: .seconds(first), last: .seconds(last), since: .seconds(first))
         return knowledge
     }
 
     @Test func `a flight that ends late doesn't take the moment back at which a later record was first seen`() {
         let clock = ServiceClock.opened(ManualClock())
         let session = SharedSession(InMemorySharedTokenStore(), TokenSharing(), clock: clock, environment: .init())
-        session.learn(knowledge("2", since: .seconds(100)), since: 0)
-        session.learn(knowledge("1", since: .seconds(10)), since: 0)
-        #expect(session.begin(isLook: true).knowledge.revision == .init("2"))
-        #expect(session.begin(isLook: true).knowledge.since == .seconds(100))
-        // A store that reports a record's age may date the same record earlier.
-        session.learn(knowledge("2", since: .seconds(90)), since: 0)
-        #expect(session.begin(isLook: true).knowledge.since == .seconds(90))
-        session.learn(knowledge("3", since: .seconds(120)), since: 0)
-        #expect(session.begin(isLook: true).knowledge.revision == .init("3"))
+        var sight: SharedFlight.Knowledge.Sight? { session.begin(isLook: true).knowledge.sight }
+        session.learn(knowledge("2", first: 100, last: 100), since: 0)
+        session.learn(knowledge("1", first: 10, last: 10), since: 0)
+        #expect(sight?.revision == .init("2") && sight?.since == .seconds(100))
+        // Another flight has seen the same record later.
+        session.learn(knowledge("2", first: 110, last: 110), since: 0)
+        #expect(sight?.first == .seconds(100) && sight?.since == .seconds(100))
+        session.learn(knowledge("3", first: 120, last: 120), since: 0)
+        #expect(sight?.revision == .init("3"))
     }
 }

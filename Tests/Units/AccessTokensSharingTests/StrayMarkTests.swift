@@ -70,12 +70,16 @@ struct StrayMarkTests {
         #expect(fleet.record?.trouble?.refuser != nil)
     }
 
-    @Test func `a mark stays while the server may still be working on the request`() throws {
+    @Test func `a lost answer that could not be noted is noted later, and the mark goes with it`() throws {
         let fleet = fleet()
         _ = fleet.call(0)
-        fleet.fail(try fleet.load(0), with: ScriptedFailure.transient)
-        fleet.advance(by: .seconds(60))
+        let load = try fleet.load(0)
+        store.isDown = true
+        fleet.fail(load, with: ScriptedFailure.transient)
         #expect(fleet.record?.mark != nil)
+        store.isDown = false
+        fleet.advance(by: .seconds(1))
+        #expect(fleet.record?.mark == nil && fleet.record?.trouble?.failures == 1)
     }
 
     @Test func `a repeatable load's token that could not be saved is saved later`() throws {
