@@ -118,6 +118,12 @@ public struct AccessToken: Sendable {
 }
 
 extension AccessToken {
+    /// The same token as another value.
+    var copy: AccessToken { with(grantOf: self) }
+
+    /// Whether the two are copies of one value.
+    func isSameValue(as other: AccessToken) -> Bool { storage === other.storage }
+
     /// The same token with the refresh token of another, or without one.
     package func with(grantOf other: AccessToken?) -> AccessToken {
         AccessToken(

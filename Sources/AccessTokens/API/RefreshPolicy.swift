@@ -77,7 +77,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     static let rememberedRejections = 8
 
     /// How many loads invalidations may cause within ``invalidationPeriod``; 5, Alamofire's limit.
-    static let invalidationLimit = 5
+    package static let invalidationLimit = 5
 
     /// The period of ``invalidationLimit``; 30 s.
     static let invalidationPeriod = Duration.seconds(30)

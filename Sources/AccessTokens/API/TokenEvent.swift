@@ -24,7 +24,8 @@ public struct TokenEvent: Sendable, Described {
         /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
         /// service was already working on the shared grant.
         public static let loadDropped = Name(text: "loadDropped")
-        /// The current token was refused by a resource server and dropped.
+        /// The current token was refused by a resource server and dropped; with an error: it stays in use, since refusals may
+        /// cause no load at the moment, and further refusals of it are not announced.
         public static let invalidated = Name(text: "invalidated")
         /// The program gave the service a new token.
         public static let replaced = Name(text: "replaced")

@@ -24,7 +24,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let tokenExpiredOnArrival = Code(text: "tokenExpiredOnArrival")
         /// The loader returned a token that was invalidated before.
         public static let tokenRejectedBefore = Code(text: "tokenRejectedBefore")
-        /// Too many fresh tokens were invalidated one after the other: the resource server accepts none of them.
+        /// A request was refused twice while refusals may cause no load, since they have caused 5 in 30 s.
         public static let tooManyInvalidations = Code(text: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
         public static let storeFailed = Code(text: "storeFailed")
@@ -187,7 +187,8 @@ extension TokenServiceError: DescribedError {
         case .tokenRejectedBefore:
             "The authorization server returned a token that was refused before. Check for a cache in front of the server."
         case .tooManyInvalidations:
-            "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
+            "The request was refused twice, and earlier refusals have used up the loads of their 30 s. If all requests are refused, "
+                + "check the audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed."
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to continue."

@@ -40,6 +40,8 @@ public actor TokenService {
     private(set) var machine: Machine
     /// The load of the current flight.
     var load: RunningLoad?
+    /// Loads that a fence cut off and that go on beside later ones.
+    var fencedLoads: [RunningLoad] = []
     /// The running operation of the store.
     var storing: Task<Void, any Error>?
     /// The membership of the current flight's tasks.

@@ -15,6 +15,10 @@ extension TokenService {
         /// When a caller starts a refresh: in the soft window, later after a failure; `nil` for none.
         var refreshFrom: Duration?
         private(set) var failedRefreshes = 0
+        /// The same token for the one retry of a refused request, if it is handed out although it was refused.
+        ///
+        /// It is another value of the same string, so that the service knows a token that was refused in a retry as well.
+        private(set) var forRetry: AccessToken?
 
         /// A token that arrives now, and whose lifetime counts from `start`.
         @inline(never)
@@ -50,6 +54,13 @@ extension TokenService {
                 cached.expiry = expiry + RefreshPolicy.lastUse(ofLeeway: leeway)
             }
             return cached.isValid(at: now) ? cached : nil
+        }
+
+        /// Keeps a refused token in use until a refusal may cause a load again, but not inside its leeway.
+        mutating func survive(until opens: Duration) {
+            forRetry = token.copy
+            expiry = min(expiry ?? opens, opens)
+            if !isInLeeway { leeway = .zero }
         }
 
         /// Postpones the next refresh after a failure; returns the error as callers and events get it.
