@@ -105,14 +105,28 @@ public struct OriginTokens: Sendable {
         let proof: (any TokenProof)?
         let stepUp: StepUp?
 
-        /// Returns a token of the session.
-        func token() async throws -> AccessToken { try sendable(await service.retrieveToken(seen: generation)) }
+        /// Returns a token of the session, until a time on the service's clock.
+        func token(until deadline: Duration? = nil) async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(seen: generation, within: rest(until: deadline)) })
+        }
 
         /// Returns a token of the session to replace one that a server has refused.
         ///
         /// However many requests were refused with it, the service drops it once and loads once.
-        func token(insteadOf refused: AccessToken) async throws -> AccessToken {
-            try sendable(await service.retrieveToken(insteadOf: refused))
+        func token(insteadOf refused: AccessToken, until deadline: Duration? = nil) async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(insteadOf: refused, within: rest(until: deadline)) })
+        }
+
+        private func rest(until deadline: Duration?) -> Duration? { deadline.map { $0 - service.now } }
+
+        /// The wait for a token is part of the request's time.
+        private func inTime(_ retrieve: () async throws -> AccessToken) async throws -> AccessToken {
+            do {
+                return try await retrieve()
+            } catch let error as TokenServiceError {
+                if error.code == .deadlineExceeded { throw DataLoadingError(.timedOut, underlying: error) }
+                throw error
+            }
         }
 
         func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
