@@ -128,7 +128,7 @@ extension DataLoadingError: Redacted, DescribedError {
 
     private var serversWords: String {
         // Show only the host of the URL: the rest may identify a user.
-        let status = response.map { "status \($0.status) from \($0.url.host ?? "nowhere")" } ?? "no status"
+        let status = response.map { "status \($0.status) from \($0.url.host(percentEncoded: true) ?? "nowhere")" } ?? "no status"
         return error.map { "\(status), \($0)" } ?? status
     }
 }

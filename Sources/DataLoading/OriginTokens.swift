@@ -40,7 +40,7 @@ public struct OriginTokens: Sendable {
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
-    ) throws(DataLoadingError) {
+    ) throws {
         var bindings: [Origin: Binding] = [:]
         for url in origins {
             let origin = try Self.origin(of: url)
@@ -69,7 +69,7 @@ public struct OriginTokens: Sendable {
     public init<Key: Hashable & Sendable>(
         keys: [URL: Key], proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
         service: @escaping @Sendable (Key) -> TokenService
-    ) throws(DataLoadingError) {
+    ) throws {
         var bound: [Origin: Key] = [:]
         for (url, key) in keys {
             let origin = try Self.origin(of: url)
@@ -85,7 +85,7 @@ public struct OriginTokens: Sendable {
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
         guard let origin = Origin(url) else {
             let scheme = url.scheme.map { "the scheme \($0)" } ?? "no scheme"
-            let host = url.host.map { "the host \($0)" } ?? "no host"
+            let host = url.host(percentEncoded: true).map { "the host \($0)" } ?? "no host"
             throw DataLoadingError(
                 .invalidConfiguration,
                 detail: "its URL, with \(scheme) and \(host), must be http or https, with a host and without user and password")

@@ -198,10 +198,9 @@ public actor TokenService {
         }
     }
 
-    /// Adds the moment of the next attempt on the wall clock.
+    /// Adds the error's moments on the wall clock.
     func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
-        guard let offset = error.retryOffset else { return error }
-        return error.dated(wallTime, in: max(offset - now, .zero))
+        error.hasMoment ? error.dated(wallTime, at: now) : error
     }
 }
 

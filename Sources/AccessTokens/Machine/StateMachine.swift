@@ -655,14 +655,17 @@ extension TokenService.StateMachine {
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
-            let error = backOff.record(error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
+            let error = backOff.record(
+                error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly,
+                jitter: random.jitter(), at: now)
             announce(flight.load == nil && error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
         // An older load brought a token while this one ran, so no caller waits for it.
         if hadToken, flight.publications != publications { return announce(.refreshFailed, flight, error: error) }
         let error = cached.refreshFailed(
-            error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
+            error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff,
+            random: &random, at: now)
         announce(.refreshFailed, flight, error: error)
         answerWaiters(.success(cached.token))
         install(cached)
