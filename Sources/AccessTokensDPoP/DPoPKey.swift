@@ -56,7 +56,7 @@ public final class DPoPKey: TokenProof {
         _ publicKey: PublicJWK, algorithm: String, timeLimit: Duration = .seconds(10),
         clock: some Clock<Duration> = ContinuousClock(), wallClock: @escaping @Sendable () -> Date = { Date() },
         sign: @escaping @Sendable @concurrent (Data) async throws -> Data
-    ) throws(DPoPError) {
+    ) throws {
         try self.init(
             publicKey, algorithm: algorithm, timeLimit: timeLimit, clock: clock, wallClock: wallClock,
             makeID: { Base64URL.random(bytes: 16) }, executor: nil, sign: sign)
@@ -68,7 +68,7 @@ public final class DPoPKey: TokenProof {
         clock: some Clock<Duration> = ContinuousClock(), wallClock: @escaping @Sendable () -> Date,
         makeID: @escaping @Sendable () -> String, executor: (any TaskExecutor)?,
         sign: @escaping @Sendable @concurrent (Data) async throws -> Data
-    ) throws(DPoPError) {
+    ) throws {
         guard publicKey.algorithms.contains(algorithm) else {
             let fitting = publicKey.algorithms.joined(separator: ", ")
             throw DPoPError(.invalidKey, "its algorithm must be one of \(fitting)")

@@ -35,7 +35,7 @@ public struct PublicJWK: Sendable, Hashable {
     /// - Parameter representation: The point's coordinates: the 64 bytes of CryptoKit's `rawRepresentation`, or the 65 of its
     ///   `x963Representation`.
     /// - Throws: ``DPoPError``.
-    public static func p256(_ representation: Data) throws(DPoPError) -> PublicJWK {
+    public static func p256(_ representation: Data) throws -> PublicJWK {
         let point = representation.count == 65 && representation.first == 4 ? representation.dropFirst() : representation
         guard point.count == 64 else {
             throw DPoPError(.invalidKey, "a point on P-256 has 64 bytes, or 65 with a 4 in front, not \(representation.count)")
@@ -49,7 +49,7 @@ public struct PublicJWK: Sendable, Hashable {
     ///
     /// - Parameter representation: The 32 bytes of CryptoKit's `rawRepresentation`.
     /// - Throws: ``DPoPError``.
-    public static func ed25519(_ representation: Data) throws(DPoPError) -> PublicJWK {
+    public static func ed25519(_ representation: Data) throws -> PublicJWK {
         guard representation.count == 32 else {
             throw DPoPError(.invalidKey, "an Ed25519 key has 32 bytes, not \(representation.count)")
         }
@@ -62,7 +62,7 @@ public struct PublicJWK: Sendable, Hashable {
     ///   - modulus: The modulus, most significant byte first, of at least 2,048 bits (RFC 7518 §3.3).
     ///   - exponent: The exponent, most significant byte first.
     /// - Throws: ``DPoPError``.
-    public static func rsa(modulus: Data, exponent: Data) throws(DPoPError) -> PublicJWK {
+    public static func rsa(modulus: Data, exponent: Data) throws -> PublicJWK {
         // Drop leading zeros, which would change the thumbprint (RFC 7518 §2, Base64urlUInt).
         let modulus = modulus.drop { $0 == 0 }, exponent = exponent.drop { $0 == 0 }
         guard 256...2048 ~= modulus.count, 1...8 ~= exponent.count else {
@@ -77,7 +77,7 @@ public struct PublicJWK: Sendable, Hashable {
     /// Only what the key's type requires is kept.
     ///
     /// - Throws: ``DPoPError``, which quotes nothing of the text.
-    public init(json: Data) throws(DPoPError) {
+    public init(json: Data) throws {
         struct Members: Decodable {
             let kty, crv, x, y, n, e, d, p, q, dp, dq, qi, k: String?
         }

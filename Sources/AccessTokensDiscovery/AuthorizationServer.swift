@@ -73,7 +73,7 @@ public struct AuthorizationServer: Sendable {
     ///
     /// - Throws: `OAuthError` with the code `invalidMetadata` if the server doesn't name the endpoint, or if its URL is neither
     ///   `https` nor `http` to a loopback address.
-    public func endpoint(_ name: String) throws(OAuthError) -> URL {
+    public func endpoint(_ name: String) throws -> URL {
         guard let text = members[name] else { throw missing(name) }
         guard let url = URL(string: text), Origin(url)?.isPrivate == true, url.fragment == nil else {
             throw OAuthError(
@@ -95,7 +95,7 @@ public struct AuthorizationServer: Sendable {
     public func client(
         id: String, authentication: ClientAuthentication = .publicClient, proof: (any TokenProof)? = nil,
         transport: any TokenTransport = URLSessionTransport()
-    ) throws(OAuthError) -> OAuthClient {
+    ) throws -> OAuthClient {
         let method = authentication.description
         if case .texts(let methods)? = members.value("token_endpoint_auth_methods_supported"), authentication.isListed,
             !methods.contains(method)
@@ -160,5 +160,5 @@ extension AnswerMembers {
 
 extension AuthorizationServer: Redacted {
     /// The server's host.
-    package var text: String { "AuthorizationServer(\(URL(string: issuer)?.host ?? "nowhere"))" }
+    package var text: String { "AuthorizationServer(\(URL(string: issuer)?.host(percentEncoded: true) ?? "nowhere"))" }
 }

@@ -76,5 +76,5 @@ public struct ProtectedResource: Sendable {
 
 extension ProtectedResource: Redacted {
     /// The resource's host.
-    package var text: String { "ProtectedResource(\(URL(string: resource)?.host ?? "nowhere"))" }
+    package var text: String { "ProtectedResource(\(URL(string: resource)?.host(percentEncoded: true) ?? "nowhere"))" }
 }

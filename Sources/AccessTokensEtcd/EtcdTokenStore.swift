@@ -66,7 +66,7 @@ public final class EtcdTokenStore: SharedTokenStore {
         allowsPlainHTTP: Bool = false,
         transport: (any TokenTransport)? = nil,
         environment: TokenService.Environment = TokenService.Environment()
-    ) throws(EtcdError) {
+    ) throws {
         func require(_ condition: Bool, _ problem: String) throws(EtcdError) {
             guard condition else { throw EtcdError(.invalidConfiguration, problem) }
         }

@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 import TokenServiceConcurrency
 
 /// A user of etcd: no description, dump or mirror shows the password.
@@ -6,5 +7,5 @@ struct EtcdUser: Sendable {
 }
 
 extension EtcdUser: Redacted {
-    var text: String { "EtcdUser(\(name))" }
+    var text: String { "EtcdUser(\(ServerText.line(name)))" }
 }

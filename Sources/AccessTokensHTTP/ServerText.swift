@@ -9,12 +9,16 @@ package enum ServerText {
     /// Long enough for an explanation, short enough for a line of a log.
     static let maximumLength = 300
 
+    /// A shorter secret is hidden only where it is a whole word, in the same case: it is a part of too many other words.
+    static let shortestSecret = 6
+
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
     /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what
     /// looks like one (``Credentials``). The following is not hidden: a part of a secret; Base64 of Base64, hexadecimal digits,
     /// and other encodings; a secret that holds a backslash before a letter and was escaped; one that was escaped three or more
-    /// times in different ways that combine differently escaped backslashes, since their order is unknown.
+    /// times in different ways that combine differently escaped backslashes, since their order is unknown; one of fewer than six
+    /// characters inside a longer word.
     ///
     /// The order matters. Secrets are hidden after invisible characters were replaced, which could disguise one, and before
     /// the text is cut, which could leave the first part of one.
@@ -23,14 +27,47 @@ package enum ServerText {
         let bytes = visible(text)
         let unescaped = Unescaped(bytes)
         var found = Credentials.ranges(in: bytes)
+        let secrets = Set(secrets), short = secrets.filter { $0.unicodeScalars.count < shortestSecret }
         // Search the original text, too: the text before a secret may look like the beginning of an escape.
-        for secret in Set(secrets.map(visible)) { found += ranges(of: secret, in: bytes) }
-        for secret in Set(secrets.flatMap(spellings)) {
+        for secret in Set(secrets.subtracting(short).map(visible)) { found += ranges(of: secret, in: bytes) }
+        for secret in Set(secrets.subtracting(short).flatMap(spellings)) {
             found += ranges(of: secret, in: unescaped.bytes).map(unescaped.source)
         }
-        let line = String(decoding: hide(found, in: bytes), as: UTF8.self).split(separator: " ").joined(separator: " ")
+        let exact = Unescaped(short.isEmpty ? [] : bytes, isFolded: false)
+        for secret in Set(short.flatMap(exactSpellings)) {
+            found += words(secret, in: bytes) + words(secret, in: exact.bytes).map(exact.source)
+        }
+        return line(hide(found, in: bytes))
+    }
+
+    /// Returns the text likewise, for a name that the program has chosen: nothing in it is a secret.
+    package static func line(_ text: String) -> String { line(visible(text)) }
+
+    private static func line(_ bytes: [UInt8]) -> String {
+        let line = String(decoding: bytes, as: UTF8.self).split(separator: " ").joined(separator: " ")
         return line.unicodeScalars.count <= maximumLength
             ? line : String(String.UnicodeScalarView(line.unicodeScalars.prefix(maximumLength))) + "…"
+    }
+
+    /// Returns the spellings of a short secret that has not been escaped.
+    private static func exactSpellings(_ secret: String) -> [[UInt8]] {
+        let base64 = Data(secret.utf8).base64EncodedString()
+        return [Array(secret.utf8), visible(secret)]
+            + [secret.replacing(" ", with: "+"), base64, String(base64.prefix { $0 != "=" })].map { Array($0.utf8) }
+    }
+
+    /// Returns where a short secret is a word of its own.
+    private static func words(_ secret: [UInt8], in bytes: [UInt8]) -> [Range<Int>] {
+        // A byte of a character beyond ASCII counts as a part of a word.
+        func isInWord(_ index: Int) -> Bool {
+            bytes.indices.contains(index)
+                && (bytes[index].isAlphanumeric || bytes[index] == UInt8(ascii: "_") || bytes[index] >= 0x80)
+        }
+        guard !secret.isEmpty, secret.count <= bytes.count else { return [] }
+        return (0...(bytes.count - secret.count)).compactMap { start in
+            let end = start + secret.count
+            return bytes[start...].starts(with: secret) && !isInWord(start - 1) && !isInWord(end) ? start..<end : nil
+        }
     }
 
     /// Returns the spellings of a secret in an unescaped text.
@@ -102,7 +139,8 @@ package enum ServerText {
         return bytes
     }
 
-    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    /// Returns whether a character shows; a space does.
+    package static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return 0x20...0x7E ~= scalar.value }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned, .surrogate: return false

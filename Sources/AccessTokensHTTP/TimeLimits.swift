@@ -44,6 +44,13 @@ package struct TimeLimits: Sendable {
     }
     #endif
 
+    #if URLSession
+    /// The limit of whole exchanges that a configuration sets.
+    package static func whole(of configuration: URLSessionConfiguration) -> Duration {
+        .seconds(TimeLimit.bounded(configuration.timeoutIntervalForResource))
+    }
+    #endif
+
     /// Starts to watch one exchange; `isOver` is called when it exceeds a limit.
     package func watch(_ isOver: @escaping @Sendable () -> Void) -> Watch {
         Watch(

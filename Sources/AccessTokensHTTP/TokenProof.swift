@@ -69,7 +69,7 @@ extension RequestProof: Redacted {
     package var text: String { "RequestProof(\(nonce == nil ? "without a nonce" : "with a nonce"))" }
 }
 
-/// Compares the time of a refused proof with the server's.
+/// Compares the time of a refused proof or assertion with the server's.
 package enum ProofClock {
     /// The smallest difference worth reporting: servers tolerate a few seconds, and an answer may take a few.
     private static let tolerance = 30.0
@@ -77,12 +77,13 @@ package enum ProofClock {
     /// Returns a note if the server's clock differs; `nil` if it doesn't, or is unknown.
     ///
     /// - Parameters:
+    ///   - subject: What was refused, and what was done at that time.
     ///   - issued: The proof's own time.
     ///   - date: The answer's header `Date`.
-    package static func note(issued: Date, date: String?) -> String? {
+    package static func note(_ subject: String = "the proof was made", issued: Date, date: String?) -> String? {
         guard let server = date.flatMap({ HTTPDate.parse($0, now: issued) }), abs(server.timeIntervalSince(issued)) > tolerance
         else { return nil }
-        return "correct this machine's clock, or the server's: the proof was made at \(issued.formatted(.iso8601)), "
+        return "correct this machine's clock, or the server's: \(subject) at \(issued.formatted(.iso8601)), "
             + "and the server's Date is \(server.formatted(.iso8601))"
     }
 }

@@ -106,7 +106,10 @@ public struct TransportRequest: Sendable, Hashable {
 
 extension TransportRequest: Redacted {
     /// The method, the host and the size of the body; neither its contents nor the values of headers.
-    package var text: String { "TransportRequest(\(method) to \(url.host ?? "nowhere"), \(body.count) bytes)" }
+    package var text: String {
+        let host = url.host(percentEncoded: true) ?? "nowhere"
+        return "TransportRequest(\(ServerText.line(method)) to \(host), \(body.count) bytes)"
+    }
 }
 
 /// A server's complete answer, not yet read.

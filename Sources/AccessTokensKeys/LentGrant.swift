@@ -223,6 +223,8 @@ final class LentGrant: LoadTurn {
         while true {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
+            // A fence ends a load that waits.
+            try LoadTime.check()
             let (grant, edition) = try await self.grant()
             // A load whose time ran out while it waited for its turn and the grant must not spend anything.
             try LoadTime.check()

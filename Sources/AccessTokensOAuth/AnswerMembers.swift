@@ -19,11 +19,13 @@ public struct AnswerMembers: Sendable {
     private let members: [(name: String, value: JSONScanner.Value)]
     /// Why the body can't be used, without quoting it; `nil` if it can.
     package let problem: String?
+    /// What kind of body it is, for a refusal.
+    let kind: Refusal.Body
 
     package init(_ body: Data) {
         self.body = body
         guard !body.isEmpty, body.count <= Self.maximumSize else {
-            (members, problem) = ([], body.isEmpty ? "it is empty" : "it is too long")
+            (members, problem, kind) = ([], body.isEmpty ? "it is empty" : "it is too long", body.isEmpty ? .empty : .foreign)
             return
         }
         var scanner = JSONScanner(body)
@@ -31,6 +33,7 @@ public struct AnswerMembers: Sendable {
         members = object.members
         let isUTF8 = String(validating: body, as: UTF8.self) != nil && !body.contains(0)
         problem = isUTF8 ? object.problem ?? Self.repeated(object.members) : "it is not UTF-8"
+        kind = isUTF8 && object.problem == nil ? .object : .foreign
     }
 
     /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if it is missing, empty, repeated or not a string.
@@ -44,7 +47,7 @@ public struct AnswerMembers: Sendable {
     /// Decodes the whole answer.
     ///
     /// - Throws: ``OAuthError`` with the code `unreadableResponse`, which quotes nothing of the answer.
-    public func decoded<Answer: Decodable>(as type: Answer.Type) throws(OAuthError) -> Answer {
+    public func decoded<Answer: Decodable>(as type: Answer.Type) throws -> Answer {
         do {
             return try JSONDecoder().decode(type, from: body)
         } catch {

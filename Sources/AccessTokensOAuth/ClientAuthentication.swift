@@ -1,3 +1,4 @@
+import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
@@ -26,6 +27,8 @@ public struct ClientAuthentication: Sendable, Described {
     private let problem: String?
     /// Whether the closure needs the issuer.
     private let needsIssuer: Bool
+    /// The clock that dates the assertions; `nil`: the client's.
+    private var clock: (@Sendable () -> Date)?
     private var isNamed = false
 
     private init(
@@ -111,10 +114,13 @@ public struct ClientAuthentication: Sendable, Described {
     }
 
     static func privateKey(
-        needsIssuer: Bool, problem: String? = nil,
+        needsIssuer: Bool, problem: String? = nil, clock: (@Sendable () -> Date)? = nil,
         _ make: @escaping @Sendable @concurrent (String, String) async throws -> String
     ) -> ClientAuthentication {
-        ClientAuthentication("private_key_jwt", .assertion, problem: problem, needsIssuer: needsIssuer, make: make)
+        var authentication = ClientAuthentication(
+            "private_key_jwt", .assertion, problem: problem, needsIssuer: needsIssuer, make: make)
+        authentication.clock = clock
+        return authentication
     }
 
     /// The same with the client's id in the form, even if a header has it, for servers that expect it there.
@@ -142,9 +148,12 @@ public struct ClientAuthentication: Sendable, Described {
     }
 
     private static func problem(of secret: String) -> String? {
-        if secret.isEmpty { return "the client secret is empty" }
-        // RFC 6749 App. A.2. Files written by an editor or `echo` end with a line break.
-        return secret.contains(where: \.isNewline) ? "the client secret has a line break" : nil
+        secret.isEmpty ? "the client secret is empty" : StrayCharacter.problem(in: secret).map { "the client secret \($0)" }
+    }
+
+    /// Returns the time of an assertion that is sent now, for comparison with the server's; `nil` if the client sends none.
+    func assertionTime(_ wallClock: @Sendable () -> Date) -> Date? {
+        method == .assertion ? clock?() ?? wallClock() : nil
     }
 
     /// Returns what to add to a request.
@@ -152,8 +161,8 @@ public struct ClientAuthentication: Sendable, Described {
         if method == .none { return isNamed ? Credentials(form: ["client_id": id]) : Credentials() }
         guard method != .idAlone else { return Credentials(form: ["client_id": id]) }
         let secret = try await beforeSending("the client's secret or assertion") { try await make(id, issuer ?? "") }
-        guard !secret.isEmpty, !secret.contains(where: \.isNewline) else {
-            throw OAuthError(.credentialsUnavailable("the client's secret or assertion is empty or has a line break"))
+        if let problem = secret.isEmpty ? "is empty" : StrayCharacter.problem(in: secret) {
+            throw OAuthError(.credentialsUnavailable("the client's secret or assertion \(problem)"))
         }
         switch method {
         case .basic: return Credentials(basic: id, secret, form: isNamed ? ["client_id": id] : [:])
@@ -171,6 +180,43 @@ public struct ClientAuthentication: Sendable, Described {
         var form: Form = [:]
         /// Texts that must not be shown, in addition to the form's secrets.
         var secrets: [String] = []
+    }
+}
+
+/// A character that doesn't show, or looks like nothing, and that no credential has at that place.
+enum StrayCharacter {
+    /// Returns what is wrong with a text, and where; `nil` if nothing is.
+    ///
+    /// No line break and no NUL may be anywhere; no blank, tab or invisible character, such as a byte order mark, at either end.
+    /// Files written by an editor or `echo` end with a line break. Spreadsheets, exports and selections with the mouse add others.
+    ///
+    /// Source: RFC 6749 App. A.2; a blank at an end, which it allows, is more often a mistake.
+    static func problem(in text: String) -> String? {
+        let scalars = text.unicodeScalars
+        let end = scalars.reversed().drop { isStray($0) }.count, start = scalars.prefix { isStray($0) }.count
+        for (index, scalar) in scalars.enumerated() {
+            let isAtEnd = index < start || index >= end
+            guard isAtEnd || isForbidden(scalar) else { continue }
+            return "has \(name(scalar)) at position \(index + 1)"
+        }
+        return nil
+    }
+
+    private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool { scalar.value == 0 || Character(scalar).isNewline }
+
+    private static func isStray(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isWhitespace || !ServerText.isVisible(scalar)
+    }
+
+    private static func name(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\0": "a NUL"
+        case "\t": "a tab"
+        case "\u{FEFF}": "a byte order mark"
+        case _ where Character(scalar).isNewline: "a line break"
+        case _ where scalar.properties.isWhitespace: "a blank"
+        default: "an invisible character"
+        }
     }
 }
 

@@ -31,7 +31,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     ///   - additionalParameters: More parameters, such as `audience` or `resource` (RFC 8707). A parameter that belongs to a grant
     ///     or to the authentication is refused.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
-    public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws(OAuthError) {
+    public init(_ client: OAuthClient, scope: String? = nil, additionalParameters: Form = [:]) throws {
         guard !client.authentication.isPublic else {
             throw OAuthError(.invalidConfiguration("a public client can't use client credentials: it has to authenticate"))
         }
@@ -56,7 +56,7 @@ public struct ClientCredentialsLoader: TokenLoader {
     public init(
         tokenURL: URL, clientID: String, clientSecret: String, scope: String? = nil,
         transport: any TokenTransport = URLSessionTransport()
-    ) throws(OAuthError) {
+    ) throws {
         try self.init(
             OAuthClient(
                 id: clientID, authentication: .clientSecretBasic(clientSecret), tokenURL: tokenURL, transport: transport),

@@ -29,7 +29,7 @@ extension Credential {
     public static func url(
         _ url: URL, headers: [String: String] = [:], member: String? = nil, timeLimit: Duration = .seconds(10),
         transport: any TokenTransport = URLSessionTransport()
-    ) throws(OAuthError) -> Credential {
+    ) throws -> Credential {
         let origin = Origin(url)
         guard let origin, origin.isPrivate || origin.host == "169.254.169.254" else {
             throw OAuthError(
@@ -66,13 +66,15 @@ private struct CredentialReader: Sendable {
         guard (200..<300).contains(answer.status) else {
             var failure = source.failure("answered with status \(answer.status)")
             failure.status = answer.status
-            failure.retryAfter = answer.header("Retry-After").flatMap { RetryAfter.wait($0, now: Date()) }
+            failure.retryAfter = RetryAfter.wait(in: answer, now: Date())
             throw failure
         }
         guard let member else { return try source.credential(in: answer.body) }
         let members = AnswerMembers(answer.body)
         if let problem = members.problem { throw source.failure("returned an answer that can't be read: \(problem)") }
-        guard let text = members[member] else { throw source.failure("returned no '\(member)', or it isn't a string") }
+        guard let text = members[member] else {
+            throw source.failure("returned no '\(ServerText.line(member))', or it isn't a string")
+        }
         return try source.credential(in: text.utf8)
     }
 
@@ -85,5 +87,5 @@ private struct CredentialReader: Sendable {
         }
     }
 
-    var source: CredentialSource { CredentialSource("the URL at", request.url.host ?? "nowhere") }
+    var source: CredentialSource { CredentialSource("the URL at", request.url.host(percentEncoded: true) ?? "nowhere") }
 }

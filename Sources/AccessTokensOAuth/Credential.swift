@@ -19,7 +19,7 @@ public struct Credential: Sendable {
         self.reading = reading
     }
 
-    /// Returns the credential without the blanks and line breaks around it.
+    /// Returns the credential without the blanks, line breaks and byte order marks around it.
     ///
     /// Concurrent reads are independent.
     ///
@@ -49,11 +49,12 @@ struct CredentialSource: Sendable {
         self.name = "\(kind) \(ServerText.safe(name, hiding: []))"
     }
 
-    /// Returns the credential in what was read, without the blanks and line breaks around it.
+    /// Returns the credential in what was read, without the blanks, line breaks and byte order marks around it.
     func credential(in bytes: some Collection<UInt8>) throws(OAuthError) -> String {
         guard bytes.count <= Self.maximumSize else { throw tooLong }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw failure("is not UTF-8") }
-        let credential = text.trimming { $0.isWhitespace }
+        // Some editors begin a file with a byte order mark.
+        let credential = text.trimming { $0.isWhitespace || $0 == "\u{FEFF}" }
         guard !credential.isEmpty else { throw failure("is empty") }
         return credential
     }

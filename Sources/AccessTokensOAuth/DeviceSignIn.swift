@@ -112,7 +112,7 @@ public struct DeviceSignIn: Sendable {
             } catch let error as OAuthError {
                 if error.error == "slow_down" { interval += .seconds(5) }
                 let hasAnswered = error.error.map(Grant.pausesOfDevices.contains) ?? false
-                guard hasAnswered || Self.isPassing(error) else { throw error }
+                guard hasAnswered || Self.isTemporary(error) else { throw error }
                 pause = hasAnswered ? interval : min(pause * 2, max(interval, .seconds(60)))
                 pause = max(pause, error.retryAfter ?? .zero)
             }
@@ -120,10 +120,10 @@ public struct DeviceSignIn: Sendable {
     }
 
     /// Whether the error is temporary: of the server, of the way to it, or of the client's credentials.
-    private static func isPassing(_ error: OAuthError) -> Bool {
+    private static func isTemporary(_ error: OAuthError) -> Bool {
         switch error.code {
         case .timedOut, .connectionFailed, .credentialsUnavailable: true
-        case .refused: error.status.map { $0 == 408 || $0 == 429 || $0 >= 500 } ?? false
+        case .refused: error.isPassing
         default: false
         }
     }

@@ -21,12 +21,11 @@ public struct Grant: Sendable {
     /// Whether presenting it twice is harmless; not so for a code or a refresh token, which is good for one use.
     public var isRepeatable: Bool
 
-    /// How to recover when the server refuses this grant (`invalid_grant`, and of OpenID Connect `interaction_required`,
-    /// `login_required` and `consent_required`).
+    /// How to recover when the server refuses this grant, with `invalid_grant` or with another code that means the same.
     ///
     /// `signIn` for a user's grant, such as a code; `clientRegistration` for the program's own, such as an assertion: it is
     /// retried with the longest pause, so that a program recovers once the next assertion is valid. Change it for an exchange of
-    /// a user's token.
+    /// a user's token. A refusal of a user's grant with a code that isn't known is unclear (`signInOrRegistration`).
     public var remedyWhenRefused: TokenServiceError.Remedy
 
     /// Creates a grant of any type.
@@ -121,21 +120,8 @@ public struct Grant: Sendable {
     /// The refresh token that is presented, which stays valid unless the answer has a new one.
     var refreshToken: String? { type == Self.refreshType ? form["refresh_token"] : nil }
 
-    /// Error codes by which a server refuses the grant (RFC 6749 §5.2; OpenID Connect Core §3.1.2.6).
-    static let refusals: Set<String> = ["invalid_grant", "interaction_required", "login_required", "consent_required"]
-
-    /// Further refusals of one type of grant: of a device's sign-in (RFC 8628 §3.5); of a code, by Glewlwyd 2.7.5.
-    static let refusalsOfType: [String: Set<String>] = [
-        deviceType: ["access_denied", "expired_token"], codeType: ["invalid_code"],
-    ]
-
     /// Error codes that ask a device to wait (RFC 8628 §3.5).
     static let pausesOfDevices: Set<String> = ["authorization_pending", "slow_down"]
-
-    /// Whether an error code means that the server refuses the grant.
-    func isRefused(by error: String) -> Bool {
-        Self.refusals.contains(error) || Self.refusalsOfType[type]?.contains(error) ?? false
-    }
 
     private func adding(scope: String?) -> Grant {
         var grant = self

@@ -34,7 +34,8 @@ extension ClientAuthentication {
     ) -> ClientAuthentication {
         let assertion = JWTAssertion(algorithm: algorithm, keyID: keyID, wallClock: wallClock, sign: sign)
         let problem = audience == "" ? "the assertion's audience is empty" : nil
-        return ClientAuthentication.privateKey(needsIssuer: audience == nil, problem: problem) { clientID, issuer in
+        return ClientAuthentication.privateKey(needsIssuer: audience == nil, problem: problem, clock: wallClock) {
+            clientID, issuer in
             try await assertion.make(clientID: clientID, audience: audience ?? issuer)
         }
     }

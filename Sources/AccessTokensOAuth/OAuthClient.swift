@@ -60,7 +60,7 @@ public struct OAuthClient: Sendable {
     ///   - transport: Carries the requests.
     ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`,
     ///     so that a load fails with the actual reason. Clamped to 0.1 s through one hour.
-    ///   - wallClock: The time, for the expiration of refresh tokens and for a `Retry-After` with a date.
+    ///   - wallClock: The time, for the expiration of refresh tokens, and for a `Retry-After` with a date in an answer without one.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -73,7 +73,7 @@ public struct OAuthClient: Sendable {
         transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20),
         wallClock: @escaping @Sendable () -> Date = { Date() }
-    ) throws(OAuthError) {
+    ) throws {
         self.id = id
         self.issuer = issuer
         self.authentication = authentication
@@ -92,24 +92,13 @@ public struct OAuthClient: Sendable {
     ///
     /// - Parameters:
     ///   - grant: The grant to present.
-    ///   - previous: The token to replace, which no text shows; a refresh keeps its scope. If its refresh token is the grant and
-    ///     has expired, nothing is sent.
+    ///   - previous: The token to replace, which no text shows; a refresh keeps its scope.
     /// - Returns: The token with the other members of the answer. After a refresh the token has the refresh token for the next
     ///   one, also when the server sent no new one (RFC 6749 §6).
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if the refresh token has expired; a `SalvagedGrant` with the
-    ///   ``OAuthError`` inside if a non-repeatable grant was spent, and the answer has a refresh token but is otherwise unusable;
-    ///   or `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``; a `SalvagedGrant` with the ``OAuthError`` inside if a non-repeatable grant was spent, and the
+    ///   answer has a refresh token but is otherwise unusable; or `CancellationError` when its task is cancelled.
     @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
-        try requireTime(of: grant, replacing: previous)
-        return try await send(grant.form, of: grant, to: endpoint, replacing: previous).token(for: grant, replacing: previous)
-    }
-
-    /// Throws if the grant is the last token's refresh token and has expired.
-    private func requireTime(of grant: Grant?, replacing previous: AccessToken?) throws(OAuthError) {
-        guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
-            let expiration = previous.refreshTokenExpiration, expiration.timeIntervalSince(wallClock()) <= 0
-        else { return }
-        throw OAuthError(.refreshTokenExpired(expiration))
+        try await send(grant.form, of: grant, to: endpoint, replacing: previous).token(for: grant, replacing: previous)
     }
 
     /// Sends a form to another endpoint of the same server, with one request, and returns the answer's members.
@@ -168,8 +157,6 @@ public struct OAuthClient: Sendable {
                 try await maker.proof(method: "POST", url: endpoint.url, accessToken: nil, nonce: nonce)
             }
         }
-        // The credentials and the proof may have taken a while.
-        try requireTime(of: grant, replacing: previous)
         var secrets =
             earlier + form.secrets + credentials.form.secrets + credentials.secrets
             + [previous?.value, previous?.refreshToken].compactMap { $0 }
@@ -184,6 +171,8 @@ public struct OAuthClient: Sendable {
             url: endpoint.url, headers: headers,
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,
             maximumBodySize: AnswerMembers.maximumSize)
+        let assertionTime =
+            authentication.assertionTime(wallClock) ?? grant.flatMap { $0.form["assertion"] == nil ? nil : wallClock() }
         let asked = OAuthError.Asked(client: id, method: authentication.description, place: endpoint.place)
         try LoadTime.check()
         let response: TransportResponse
@@ -202,7 +191,7 @@ public struct OAuthClient: Sendable {
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, proof: answered, now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, proof: answered, assertionTime: assertionTime, now: wallClock())
     }
 }
 
@@ -214,7 +203,7 @@ extension OAuthClient: Redacted {
     var keyThumbprint: String? { proof?.keyThumbprint }
 
     /// The client and its server, for texts.
-    var place: String { "client \(id) at \(endpoint.url.host ?? "nowhere")" }
+    var place: String { "client \(ServerText.line(id)) at \(endpoint.url.host(percentEncoded: true) ?? "nowhere")" }
 }
 
 /// Runs program code that creates a part of a request; if it fails, nothing has been sent.

@@ -3,9 +3,9 @@ package import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+import FoundationEssentials
 #else
-package import Foundation
+import Foundation
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -19,7 +19,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// There is no usable refresh token, so nothing was sent.
         ///
-        /// No user has signed in since the start or the last sign-out, or the token has expired or is bound to another key.
+        /// No user has signed in since the start or the last sign-out, or the token is bound to another key.
         public static let notSignedIn = Code(text: "notSignedIn")
         /// The client's credentials or the grant could not be created or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
@@ -80,7 +80,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         let client, method, place: String
 
         package init(client: String, method: String, place: String) {
-            self.client = client
+            self.client = ServerText.line(client)
             self.method = method
             self.place = place
         }
@@ -88,14 +88,19 @@ public struct OAuthError: TokenLoadFailure, Sendable {
 
     package var asked: Asked?
 
-    /// The difference between the clocks, if a proof was refused.
-    var clockNote: String?
+    /// A fact that may explain the refusal, such as clocks that differ.
+    var note: String?
+
+    /// Whether the server said, by its status or its code, that waiting helps.
+    var isPassing = false
+
+    /// Whether something before the server has answered, such as a firewall.
+    var isForeign = false
 
     /// A code with its details; the texts are our own words or made safe.
     package enum Problem: Sendable {
         case invalidConfiguration(String)
         case notSignedIn
-        case refreshTokenExpired(Date)
         case boundToAnotherKey
         case credentialsUnavailable(String)
         case callbackMismatch(String)
@@ -115,7 +120,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         fileprivate var code: Code {
             switch self {
             case .invalidConfiguration: .invalidConfiguration
-            case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey: .notSignedIn
+            case .notSignedIn, .boundToAnotherKey: .notSignedIn
             case .credentialsUnavailable: .credentialsUnavailable
             case .callbackMismatch: .callbackMismatch
             case .signInExpired: .signInExpired
@@ -136,7 +141,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         self.problem = problem
         switch problem {
         case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
-        case .notSignedIn, .refreshTokenExpired, .boundToAnotherKey, .callbackMismatch, .signInExpired: remedy = .signIn
+        case .notSignedIn, .boundToAnotherKey, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
     }
@@ -148,8 +153,6 @@ extension OAuthError: Redacted, DescribedError {
         switch problem {
         case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."
         case .notSignedIn: "There is no refresh token, because no user is signed in; nothing was sent."
-        case .refreshTokenExpired(let end):
-            "The refresh token expired at \(end.formatted(.iso8601)): sign in again. Nothing was sent."
         case .boundToAnotherKey: "The refresh token is bound to a key other than the client's: sign in again. Nothing was sent."
         case .credentialsUnavailable(let detail): "The credentials are unavailable, so nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
@@ -174,7 +177,8 @@ extension OAuthError: Redacted, DescribedError {
         case .uselessNonce(let detail):
             "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but sent no usable one. \(detail) "
                 + "Nothing was spent."
-        case .refused: "\(server) refused the request: \(serversWords)" + (clockNote.map { ": \($0)." } ?? ". \(advice)")
+        case .refused:
+            ["\(server) refused the request: \(serversWords).", note, advice].compactMap(\.self).joined(separator: " ")
         }
     }
 
@@ -189,24 +193,30 @@ extension OAuthError: Redacted, DescribedError {
 
     private func part(_ path: KeyPath<Asked, String>) -> String { asked.map { " (\($0[keyPath: path]))" } ?? "" }
 
-    private var advice: String {
+    private var advice: String? {
         switch remedy {
         case .signIn: "The grant is no longer valid: sign in again."
         case .signInOrRegistration:
-            "Either the grant is no longer valid (sign in again), or the client's id\(part(\.client)), secret or authentication "
-                + "method\(part(\.method)) is not what the server has registered."
+            "Either the grant is no longer valid (sign in again), or the client's id\(part(\.client)), \(credential) or "
+                + "authentication method\(part(\.method)) is not what the server has registered."
         case .clientRegistration:
-            "Check the client's id\(part(\.client)), secret, authentication method\(part(\.method)), scope and grants against its "
-                + "registration."
-        default:
-            if let retryAfter {
-                "Try again in \(retryAfter)."
-            } else if let status, (400..<500).contains(status), status != 408, status != 429 {
-                "Check the endpoint's URL and the request's parameters."
-            } else {
-                "Try again later."
-            }
+            "Check the client's id\(part(\.client)), \(credential), authentication method\(part(\.method)), scope and grants against "
+                + "its registration."
+        // The note says what to change.
+        case .programChange where note != nil: nil
+        case .retry where isForeign:
+            "The server doesn't answer like this: look for a firewall, a proxy or a captive portal before it."
+        default: pauseAdvice
         }
+    }
+
+    /// What a client of this method proves its identity with.
+    private var credential: String { asked?.method == "private_key_jwt" ? "key" : "secret" }
+
+    private var pauseAdvice: String {
+        if let retryAfter { return "Try again in \(retryAfter)." }
+        let isRequest = status.map { (400..<500).contains($0) } ?? false
+        return isRequest && !isPassing ? "Check the endpoint's URL and the request's parameters." : "Try again later."
     }
 }
 

@@ -46,7 +46,7 @@ public struct RefreshTokenLoader: TokenLoader {
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ client: OAuthClient, scope: String? = nil, scopeMayShrink: Bool = false, additionalParameters: Form = [:]
-    ) throws(OAuthError) {
+    ) throws {
         try client.endpoint.check(additional: additionalParameters)
         self.client = client
         self.scope = scope
@@ -68,7 +68,7 @@ public struct RefreshTokenLoader: TokenLoader {
     public init(
         tokenURL: URL, clientID: String, clientSecret: String? = nil, scope: String? = nil,
         transport: any TokenTransport = URLSessionTransport()
-    ) throws(OAuthError) {
+    ) throws {
         try self.init(
             OAuthClient(
                 id: clientID, authentication: clientSecret.map { .clientSecretBasic($0) } ?? .publicClient, tokenURL: tokenURL,
@@ -80,9 +80,9 @@ public struct RefreshTokenLoader: TokenLoader {
     ///
     /// - Parameter previous: The token whose refresh token is the grant.
     /// - Returns: The new token, with the refresh token for the next load and the scope as far as it is known.
-    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token, or one that has expired; a
-    ///   `SalvagedGrant` with the ``OAuthError`` inside if the server has replaced the refresh token in an answer that is
-    ///   otherwise unusable; or `CancellationError` when its task is cancelled.
+    /// - Throws: ``OAuthError``, with the code `notSignedIn` if `previous` has no refresh token; a `SalvagedGrant` with the
+    ///   ``OAuthError`` inside if the server has replaced the refresh token in an answer that is otherwise unusable; or
+    ///   `CancellationError` when its task is cancelled.
     @concurrent public func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
         guard let previous, let refreshToken = previous.refreshToken, !refreshToken.isEmpty else {
             throw OAuthError.signInNeeded

@@ -17,6 +17,8 @@ struct ResponseReader {
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
     let proof: Answered?
+    /// When an assertion was sent; `nil` if none was.
+    let assertionTime: Date?
     let now: Date
     let members: AnswerMembers
 
@@ -29,13 +31,14 @@ struct ResponseReader {
 
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, proof: Answered? = nil, now: Date
+        lifetimeWhenMissing: Duration?, proof: Answered? = nil, assertionTime: Date? = nil, now: Date
     ) {
         self.response = response
         self.asked = asked
         // A server may quote the nonce that it sends.
         self.secrets = secrets + (proof == nil ? [] : response.header("DPoP-Nonce").map { [$0] } ?? [])
         self.proof = proof
+        self.assertionTime = assertionTime
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.now = now
@@ -51,12 +54,15 @@ struct ResponseReader {
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if the answer has a new refresh token for a grant that can't be
     ///   repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
-        do {
-            try requireSuccess(of: grant)
+        do throws(OAuthError) {
+            try requireSuccess(of: grant, replacing: previous)
             return TokenAnswer(token: try readToken(for: grant, replacing: previous), members: members)
         } catch {
             guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant) else { throw error }
             let scope = grant.refreshToken == nil ? nil : previous?.scope
+            var error = error
+            // A server that issues a refresh token keeps the session.
+            if error.remedy == .signInOrRegistration { error.remedy = .retry }
             throw SalvagedGrant(
                 AccessToken(
                     "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
@@ -105,14 +111,17 @@ struct ResponseReader {
     ///
     /// - Parameters:
     ///   - grant: The grant that was presented, if it was one.
+    ///   - previous: The token that it was to replace.
     ///   - isBodyIgnored: Whether only the status counts. Some servers report an error with status 200, but if no token is
     ///     expected, the body has no meaning (RFC 7009 §2.2).
-    func requireSuccess(of grant: Grant? = nil, isBodyIgnored: Bool = false) throws(OAuthError) {
+    func requireSuccess(
+        of grant: Grant? = nil, replacing previous: AccessToken? = nil, isBodyIgnored: Bool = false
+    ) throws(OAuthError) {
         guard !(300..<400).contains(response.status) else { throw failure(.redirected) }
         let isSuccess = (200..<300).contains(response.status)
         if isSuccess, isBodyIgnored { return }
         let error = members.problem == nil ? members["error"] : nil
-        guard isSuccess, error == nil else { throw refusal(error, of: grant) }
+        guard isSuccess, error == nil else { throw refusal(error, of: grant, replacing: previous) }
     }
 
     /// Members that are `null` or empty count as absent.
@@ -166,8 +175,8 @@ struct ResponseReader {
     /// Returns when a refresh token expires: as this answer says, or as before if the answer has neither a new token nor an
     /// expiration.
     ///
-    /// The lifetime counts from the arrival of the answer, so that the token never expires here before it does at the server. Ten
-    /// years or more count as no limit.
+    /// The lifetime counts from the arrival of the answer. The date is advice, for the program: a clock that was wrong, or is
+    /// wrong later, must not end the session, so the token is presented whatever the date. Ten years or more count as no limit.
     private func expiration(of refreshToken: String?, replacing previous: AccessToken?) -> Date? {
         guard let refreshToken else { return nil }
         if let lifetime = members.refreshTokenLifetime {
@@ -198,7 +207,7 @@ extension ResponseReader {
         var failure = OAuthError(problem)
         failure.status = response.status
         failure.asked = asked
-        failure.retryAfter = response.header("Retry-After").flatMap { RetryAfter.wait($0, now: now) }
+        failure.retryAfter = RetryAfter.wait(in: response, now: now)
         return failure
     }
 
@@ -207,24 +216,38 @@ extension ResponseReader {
 
     /// Returns the server's own error, as far as it can be read.
     ///
-    /// A refusal without an error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used refresh
-    /// token with an empty 400. Wrongly assuming a sign-out would be worse than trying again after the longest pause; a service
-    /// treats only the third such refusal in a row as a refused grant.
-    private func refusal(_ error: String?, of grant: Grant?) -> OAuthError {
+    /// A refusal without a known error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used
+    /// refresh token with an empty 400. Wrongly assuming a sign-out would be worse than trying again after the longest pause; a
+    /// service treats such refusals as a refused grant only after three in a row and ten minutes.
+    private func refusal(_ error: String?, of grant: Grant?, replacing previous: AccessToken?) -> OAuthError {
         var failure = failure(.refused)
         // A known code isn't secret, even if a secret contains it or is part of it.
-        failure.error = error.map { Self.knownCodes.contains($0) ? $0 : safe($0) }
+        failure.error = error.map { Refusal.codes[$0] == nil ? safe($0) : $0 }
+        let description = members.problem == nil ? members["error_description"] : nil
+        failure.serverDescription = description.map(safe)
         // Compared as shown, so that callers find `invalid_grant` even if the server added a line break.
-        failure.remedy = .ending(failure.error, status: response.status, of: grant)
-        if members.problem == nil { failure.serverDescription = members["error_description"].map(safe) }
-        if let proof, failure.error == "invalid_dpop_proof" {
-            failure.clockNote = ProofClock.note(issued: proof.proof.issued, date: response.header("Date"))
-        }
+        let refusal = Refusal(
+            code: failure.error, description: description, status: response.status, body: members.kind)
+        failure.remedy = refusal.remedy(of: grant)
+        failure.isPassing = failure.remedy == .retry && refusal.isPassing(for: grant)
+        failure.isForeign = failure.remedy == .retry && refusal.isForeign(for: grant)
+        failure.note = note(on: failure, of: grant, replacing: previous).map { "\($0.prefix(1).uppercased())\($0.dropFirst())." }
         return failure
     }
 
-    private static let knownCodes = Grant.refusals.union(Grant.refusalsOfType.values.joined()).union(Grant.pausesOfDevices)
-        .union(TokenServiceError.Remedy.permanent.keys)
+    /// Returns a fact that may explain a refusal, and that only this program knows.
+    private func note(on failure: OAuthError, of grant: Grant?, replacing previous: AccessToken?) -> String? {
+        let date = response.header("Date")
+        if let proof, failure.error == "invalid_dpop_proof" { return ProofClock.note(issued: proof.proof.issued, date: date) }
+        guard failure.remedy != .retry else { return nil }
+        if let assertionTime, let note = ProofClock.note("the assertion was sent", issued: assertionTime, date: date) {
+            return note
+        }
+        guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
+            let end = previous.refreshTokenExpiration, end <= now
+        else { return nil }
+        return "by this machine's clock the refresh token expired at \(end.formatted(.iso8601))"
+    }
 
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer
     /// holds.
@@ -239,40 +262,5 @@ extension ResponseReader {
         let usual = ["text/html", "text/plain", "text/xml", "application/xml", "application/x-www-form-urlencoded"]
         let name = type.prefix { $0 != ";" }.trimming { $0 == " " }
         return " (its type is \(usual.contains(name) ? name : "not JSON"))"
-    }
-}
-
-extension TokenServiceError.Remedy {
-    /// The remedies for errors that waiting doesn't resolve, except those about a grant.
-    ///
-    /// Source: RFC 6749 §5.2; RFC 8707 §2 for `invalid_target`; RFC 7009 §2.2.1 for `unsupported_token_type`; RFC 9449 §5, §8
-    /// for those of a proof.
-    static let permanent: [String: TokenServiceError.Remedy] = [
-        "invalid_grant": .clientRegistration,
-        "invalid_client": .clientRegistration,
-        "unauthorized_client": .clientRegistration,
-        "unsupported_grant_type": .clientRegistration,
-        "invalid_scope": .clientRegistration,
-        "invalid_request": .clientRegistration,
-        "invalid_target": .clientRegistration,
-        "unsupported_token_type": .clientRegistration,
-        "invalid_dpop_proof": .programChange,
-        "use_dpop_nonce": .retry,
-    ]
-
-    /// Returns the remedy for a server's error with an HTTP status.
-    ///
-    /// A status that means a busy or broken server takes precedence over the error code: a bad gateway must not end a session. A
-    /// 401 or 403 without a known code is about the client, whose credentials each request carries: some servers refuse a wrong
-    /// secret with an empty 403. It is not a sign-out: only a refused grant ends a session.
-    static func ending(_ error: String?, status: Int, of grant: Grant?) -> TokenServiceError.Remedy {
-        if status == 408 || status == 429 || status >= 500 { return .retry }
-        if let error, let grant, grant.isRefused(by: error) { return grant.remedyWhenRefused }
-        // Many servers call a spent refresh token or code an invalid request.
-        if error ?? "invalid_request" == "invalid_request", grant?.remedyWhenRefused == .signIn, [400, 401, 403].contains(status)
-        {
-            return .signInOrRegistration
-        }
-        return error.flatMap { permanent[$0] } ?? (status == 401 || status == 403 ? .clientRegistration : .retry)
     }
 }

@@ -50,7 +50,7 @@ public struct SignInRequest: Sendable {
     public init(
         _ client: OAuthClient, authorizationURL: URL, redirectURI: String? = nil, scope: String? = nil,
         additionalParameters: Form = [:], requiresIssuer: Bool = false
-    ) throws(OAuthError) {
+    ) throws {
         self.client = client
         self.redirectURI = redirectURI
         self.requiresIssuer = requiresIssuer
@@ -117,7 +117,7 @@ public struct SignInRequest: Sendable {
     /// - Parameter callback: The URL that the server sent the browser to.
     /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback belongs to another sign-in or another server
     ///   (then ignore it), or with the code `refused` if the server or the user has refused. The remedy is `signIn`.
-    public func grant(from callback: URL) throws(OAuthError) -> Grant {
+    public func grant(from callback: URL) throws -> Grant {
         let parameters = Self.parameters(of: callback)
         func value(_ name: String) throws(OAuthError) -> String? {
             let values = parameters.filter { $0.name == name }.map(\.value)
@@ -158,5 +158,7 @@ public struct SignInRequest: Sendable {
 
 extension SignInRequest: Redacted {
     /// The client and the server; neither the state nor the verifier.
-    package var text: String { "SignInRequest(client \(client.id) at \(url.host ?? "nowhere"))" }
+    package var text: String {
+        "SignInRequest(client \(ServerText.line(client.id)) at \(url.host(percentEncoded: true) ?? "nowhere"))"
+    }
 }

@@ -22,9 +22,10 @@ struct TokenEndpoint: Sendable {
         try Self.require(url.host?.isEmpty == false, "the \(name) must name a host")
         try Self.require(url.fragment == nil, "the \(name) must not have a fragment")
         try Self.require(url.user == nil && url.password == nil, "the \(name) must not contain a user or a password")
+        let host = url.host(percentEncoded: true) ?? "missing"
         try Self.require(
             Origin(url)?.isPrivate == true,
-            "the \(name) must begin with https, or with http for a loopback address; its host is \(url.host ?? "missing")")
+            "the \(name) must begin with https, or with http for a loopback address; its host is \(host)")
         try Self.require(
             ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
     }
@@ -36,14 +37,14 @@ struct TokenEndpoint: Sendable {
     func check(_ form: Form) throws(OAuthError) {
         var seen: Set<String> = []
         for parameter in form.parameters {
-            let name = parameter.name
+            let name = parameter.name, shown = ServerText.line(name)
             try Self.require(
-                !name.isEmpty && !parameter.value.isEmpty, "the additional parameter '\(name)' must have a name and a value")
+                !name.isEmpty && !parameter.value.isEmpty, "the additional parameter '\(shown)' must have a name and a value")
             try Self.require(
-                !ParameterNames.ofClient.contains(name), "the parameter '\(name)' belongs to the client and can't be added")
+                !ParameterNames.ofClient.contains(name), "the parameter '\(shown)' belongs to the client and can't be added")
             try Self.require(!namesInQuery.contains(name), "the \(self.name)'s query repeats a parameter of the form")
             try Self.require(
-                seen.insert(name).inserted || ParameterNames.repeatable.contains(name), "the parameter '\(name)' is repeated")
+                seen.insert(name).inserted || ParameterNames.repeatable.contains(name), "the parameter '\(shown)' is repeated")
         }
     }
 

@@ -32,7 +32,9 @@ public final class DataLoader: Sendable {
     ///
     /// The current token is attached where it belongs (``OriginTokens``). If the server refuses the token with a 401, it is
     /// invalidated, and the request is sent once more with a new one. However many requests are refused at the same time, there
-    /// is one load. A request belongs to the session in which this was called: after a sign-out it gets no token of the next
+    /// is one load, and refusals cause at most 5 loads in 30 s: until another may start, the request is sent once more with the
+    /// same token, and if that is refused, too, the `TokenServiceError` says when. A request waits for its tokens no longer than
+    /// the session's `timeoutIntervalForResource`, counted from its start. A request belongs to the session in which this was called: after a sign-out it gets no token of the next
     /// user, but fails with the error `reset`. Redirects are followed, without the token if they lead to another origin. Nothing
     /// else is repeated, except by `URLSession` itself: if a reused connection ends without a response, it may send a `GET` or
     /// `HEAD` again on the next one.

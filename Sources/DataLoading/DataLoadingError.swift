@@ -26,7 +26,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let proofUnavailable = Code(text: "proofUnavailable")
         /// The server could not be reached, or the connection ended before the response was complete.
         public static let connectionFailed = Code(text: "connectionFailed")
-        /// The session's time limit passed before the response was complete.
+        /// The session's time limit passed before the response was complete, or before there was a token.
         public static let timedOut = Code(text: "timedOut")
         /// The response's body is longer than ``Request/responseLimit``.
         public static let responseTooLong = Code(text: "responseTooLong")
@@ -128,7 +128,7 @@ extension DataLoadingError: Redacted, DescribedError {
 
     private var serversWords: String {
         // Show only the host of the URL: the rest may identify a user.
-        let status = response.map { "status \($0.status) from \($0.url.host ?? "nowhere")" } ?? "no status"
+        let status = response.map { "status \($0.status) from \($0.url.host(percentEncoded: true) ?? "nowhere")" } ?? "no status"
         return error.map { "\(status), \($0)" } ?? status
     }
 }

@@ -12,12 +12,14 @@ final class LoadingSession: MessageSender {
     private let session: NetworkSession
     private let limits: TimeLimits
     private let line: ConnectionLine
+    let timeLimit: Duration?
 
     /// Creates a session like the given one, with a delegate of our own.
     ///
     /// The delegate must be the session's own: on Linux a task's own delegate is not called.
     init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
         let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
+        timeLimit = TimeLimits.whole(of: configuration)
         limits = TimeLimits(takingOver: configuration)
         self.configuration = configuration
         session = NetworkSession(configuration: configuration, challenges: .ask(template.delegate))

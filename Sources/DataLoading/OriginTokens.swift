@@ -40,7 +40,7 @@ public struct OriginTokens: Sendable {
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
-    ) throws(DataLoadingError) {
+    ) throws {
         var bindings: [Origin: Binding] = [:]
         for url in origins {
             let origin = try Self.origin(of: url)
@@ -69,7 +69,7 @@ public struct OriginTokens: Sendable {
     public init<Key: Hashable & Sendable>(
         keys: [URL: Key], proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
         service: @escaping @Sendable (Key) -> TokenService
-    ) throws(DataLoadingError) {
+    ) throws {
         var bound: [Origin: Key] = [:]
         for (url, key) in keys {
             let origin = try Self.origin(of: url)
@@ -85,7 +85,7 @@ public struct OriginTokens: Sendable {
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
         guard let origin = Origin(url) else {
             let scheme = url.scheme.map { "the scheme \($0)" } ?? "no scheme"
-            let host = url.host.map { "the host \($0)" } ?? "no host"
+            let host = url.host(percentEncoded: true).map { "the host \($0)" } ?? "no host"
             throw DataLoadingError(
                 .invalidConfiguration,
                 detail: "its URL, with \(scheme) and \(host), must be http or https, with a host and without user and password")
@@ -105,14 +105,28 @@ public struct OriginTokens: Sendable {
         let proof: (any TokenProof)?
         let stepUp: StepUp?
 
-        /// Returns a token of the session.
-        func token() async throws -> AccessToken { try sendable(await service.retrieveToken(seen: generation)) }
+        /// Returns a token of the session, until a time on the service's clock.
+        func token(until deadline: Duration? = nil) async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(seen: generation, within: rest(until: deadline)) })
+        }
 
         /// Returns a token of the session to replace one that a server has refused.
         ///
         /// However many requests were refused with it, the service drops it once and loads once.
-        func token(insteadOf refused: AccessToken) async throws -> AccessToken {
-            try sendable(await service.retrieveToken(insteadOf: refused))
+        func token(insteadOf refused: AccessToken, until deadline: Duration? = nil) async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(insteadOf: refused, within: rest(until: deadline)) })
+        }
+
+        private func rest(until deadline: Duration?) -> Duration? { deadline.map { $0 - service.now } }
+
+        /// The wait for a token is part of the request's time.
+        private func inTime(_ retrieve: () async throws -> AccessToken) async throws -> AccessToken {
+            do {
+                return try await retrieve()
+            } catch let error as TokenServiceError {
+                if error.code == .deadlineExceeded { throw DataLoadingError(.timedOut, underlying: error) }
+                throw error
+            }
         }
 
         func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {

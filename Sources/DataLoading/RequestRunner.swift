@@ -7,6 +7,13 @@ protocol MessageSender: Sendable {
         _ message: Message, with carried: CarriedToken?, limit: Int,
         reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response
+
+    /// How long an exchange may take; `nil`: without a limit.
+    var timeLimit: Duration? { get }
+}
+
+extension MessageSender {
+    var timeLimit: Duration? { nil }
 }
 
 /// Runs a request: attaches the token, follows redirects, and tries once more if the server refuses the token, or its proof's
@@ -30,83 +37,116 @@ struct RequestRunner: Sendable {
         return Call(message: message, session: try tokens?.session(for: message), responseLimit: request.responseLimit)
     }
 
+    /// What is known of a request between two exchanges.
+    private struct Run {
+        var message: Message
+        /// Found only once, so that a request keeps its user on redirects, too.
+        var found: (token: AccessToken, session: OriginTokens.Session)?
+        var redirects = 0
+        var isSecondAttempt = false
+        /// The scope for which a step-up has got the token.
+        var steppedUpFor: String?
+        /// The nonce from a refusal, for sending the message once more with the same token.
+        var nonce: String?
+        var hasRepeated = false, earlier: [String] = []
+    }
+
     /// Sends a request until there is a usable response, and returns that response.
     func response(
         to call: Call, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
-        var message = call.message
-        var redirects = 0
-        // Found only once, so that a request keeps its user on redirects, too.
-        var found: (token: AccessToken, session: OriginTokens.Session)?
-        if let session = call.session { found = (try await session.token(), session) }
-        var isSecondAttempt = false, hasSteppedUp = false
-        // The nonce from a refusal, for sending the message once more with the same token.
-        var nonce: String?
-        var hasRepeated = false, earlier: [String] = []
+        var run = Run(message: call.message)
+        // A request waits for its tokens no longer than for an exchange.
+        let deadline = session.timeLimit.flatMap { limit in call.session.map { $0.service.now + limit } }
+        if let session = call.session { run.found = (try await session.token(until: deadline), session) }
+        return try await response(to: run, until: deadline, limit: call.responseLimit, reporting: report)
+    }
+
+    private func response(
+        to run: Run, until deadline: Duration?, limit: Int,
+        reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+    ) async throws -> Response {
+        var run = run
         while true {
-            var carried = try await carried(found, by: message, nonce: nonce)
-            carried?.earlier = earlier
-            if nonce != nil, let session = found?.session, !(await session.service.isSignedIn(since: session.generation)) {
+            var carried = try await carried(run.found, by: run.message, nonce: run.nonce)
+            carried?.earlier = run.earlier
+            if run.nonce != nil, let session = run.found?.session, !(await session.service.isSignedIn(since: session.generation))
+            {
                 throw TokenServiceError(.reset)
             }
-            let response = try await session.send(message, with: carried, limit: call.responseLimit, reporting: report)
-            let answer = ProofAnswer(response, to: carried, from: message.url)
-            if let next = try message.redirected(by: response) {
-                redirects += 1
-                guard redirects <= Message.maximumRedirects else {
+            let response = try await session.send(run.message, with: carried, limit: limit, reporting: report)
+            let answer = ProofAnswer(response, to: carried, from: run.message.url)
+            if let next = try run.message.redirected(by: response) {
+                run.redirects += 1
+                guard run.redirects <= Message.maximumRedirects else {
                     throw DataLoadingError(
                         .redirectRefused, detail: "there were more than \(Message.maximumRedirects) redirects", response: response
                     )
                 }
-                message = next
+                run.message = next
                 // Another request, and the redirect may have brought a newer one.
-                (nonce, hasRepeated) = (nil, false)
-                if next.hasLeftOrigin { found = nil }
+                (run.nonce, run.hasRepeated) = (nil, false)
+                if next.hasLeftOrigin { run.found = nil }
                 continue
             }
+            let canRepeat = run.message.body?.isReplayable != false
             if let answer, answer.demandsNonce {
-                nonce = try answer.nonce(isRepeated: hasRepeated, canRepeat: message.body?.isReplayable != false)
-                (hasRepeated, earlier) = (true, carried?.secrets ?? [])
+                run.nonce = try answer.nonce(isRepeated: run.hasRepeated, canRepeat: canRepeat)
+                (run.hasRepeated, run.earlier) = (true, carried?.secrets ?? [])
                 continue
             }
-            (nonce, hasRepeated) = (nil, false)
-            if !hasSteppedUp, let (token, session) = found, message.body?.isReplayable != false,
-                let wider = try await wider(than: token, in: session, after: response, hiding: carried)
+            (run.nonce, run.hasRepeated) = (nil, false)
+            if let (token, session) = run.found, let stepUp = session.stepUp,
+                let wanted = response.scope(missing: token, for: stepUp)
             {
-                found = (wider, session)
-                hasSteppedUp = true
-                continue
+                if let scope = run.steppedUpFor {
+                    if StepUpScopes.covers(scope, wanted) { stepUp.noteVain(wanted, in: session.service) }
+                } else if canRepeat {
+                    run.steppedUpFor = wanted
+                    var trial = run
+                    // No other token is loaded for one that isn't installed.
+                    trial.isSecondAttempt = true
+                    let send = { (wider: AccessToken) in
+                        trial.found = (wider, session)
+                        return try await self.response(to: trial, until: deadline, limit: limit, reporting: report)
+                    }
+                    switch try await gain(
+                        by: stepUp, wanted, insteadOf: token, in: session, after: response, hiding: carried, sending: send)
+                    {
+                    case .token(let wider): run.found = (wider, session)
+                    case .response(let response): return response
+                    case .nothing: throw response.failure(detail: "the step-up's token has no more scopes", hiding: carried)
+                    }
+                    continue
+                }
             }
-            guard let (token, session) = found, response.refuses(token) else {
+            guard let (token, session) = run.found, response.refuses(token) else {
                 try response.validate(hiding: carried)
                 return response
             }
-            guard !isSecondAttempt, message.body?.isReplayable != false else {
-                await session.service.invalidate(token)
+            guard !run.isSecondAttempt, canRepeat else {
+                try await session.service.noteRefusal(of: token)
                 throw response.failure(
-                    isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: isSecondAttempt, hiding: carried)
+                    run.isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt, hiding: carried)
             }
-            found = (try await session.token(insteadOf: token), session)
-            isSecondAttempt = true
+            run.found = (try await session.token(insteadOf: token, until: deadline), session)
+            run.isSecondAttempt = true
         }
     }
 
-    /// Returns a token with the scope that a response reports as missing; `nil` if it reports none.
-    private func wider(
-        than token: AccessToken, in session: OriginTokens.Session, after response: Response, hiding carried: CarriedToken?
-    ) async throws -> AccessToken? {
-        guard let stepUp = session.stepUp, response.status == 403, let challenge = response.challenge(for: token),
-            challenge["error"] == "insufficient_scope", let wanted = stepUp.wanted(challenge["scope"])
-        else { return nil }
+    /// Lets a step-up get a token with a missing scope.
+    private func gain(
+        by stepUp: StepUp, _ wanted: String, insteadOf token: AccessToken, in session: OriginTokens.Session,
+        after response: Response, hiding carried: CarriedToken?, sending send: (AccessToken) async throws -> Response
+    ) async throws -> StepUp.Gain {
         do {
-            if let wider = try await stepUp.token(insteadOf: token, for: wanted, in: session) { return wider }
+            return try await stepUp.gain(wanted, insteadOf: token, in: session, sending: send)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            // The session is over.
+            // The session is over, or the server's answer to the new token.
             if error is TokenServiceError || error is DataLoadingError { throw error }
             throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
         }
-        throw response.failure(detail: "the step-up's token has no more scopes", hiding: carried)
     }
 
     /// Returns the authentication of a message: the token and, if the token is bound to a key, a proof.
@@ -126,5 +166,13 @@ struct RequestRunner: Sendable {
                 error is any TokenLoadFailure ? "\(error)" : "signing failed with an error of type \(type(of: error))."
             throw DataLoadingError(.proofUnavailable, detail: String(reason.dropLast()), underlying: error)
         }
+    }
+}
+
+extension Response {
+    /// The scopes that a step-up can ask for because the response says that a token lacks one; `nil`: there are none.
+    fileprivate func scope(missing token: AccessToken, for stepUp: StepUp) -> String? {
+        guard status == 403, let challenge = challenge(for: token), challenge["error"] == "insufficient_scope" else { return nil }
+        return stepUp.wanted(challenge["scope"])
     }
 }

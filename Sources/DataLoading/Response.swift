@@ -37,7 +37,7 @@ public struct Response: Sendable {
     /// - Throws: ``DataLoadingError`` with the code `undecodable`, this response and the decoder's error.
     public func decoded<Value: Decodable>(
         as type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws(DataLoadingError) -> Value {
+    ) throws -> Value {
         do {
             return try decoder.decode(type, from: body)
         } catch {

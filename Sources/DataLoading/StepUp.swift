@@ -12,11 +12,15 @@ import TokenServiceConcurrency
 /// `OriginTokens(keys: keys, stepUp: { key in StepUp { … } }) { services[$0] }`.
 ///
 /// When a server answers 403 with `insufficient_scope` and names a scope, the closure is called for a token with that scope *and
-/// all* of the current token's; the token is installed in the service, and the request sent once more. It isn't called for scopes
-/// that the token is known to have; otherwise each such answer would bother the user. One step-up runs at a time. Waiting
-/// requests use its token if that is enough, so two requests never remove each other's scopes. A token that lacks a scope of the
-/// current one is never installed, nor is any token after a sign-out; its refresh token, if it has one, is passed to the service's
-/// `onDiscard`.
+/// all* of the current token's; the token is installed in the service, and the request sent once more. One step-up runs at a time,
+/// and waiting requests use its token. The closure isn't called for scopes that the token is known to have, nor, in one session,
+/// again for scopes that it has brought in vain; otherwise each such answer would bother the user.
+///
+/// Servers list scopes in words of their own, so the server's answer decides. A token that lists all scopes of the current one,
+/// compared without case, is installed before the request is sent again. If it doesn't, the request is sent with it first, and it
+/// is installed if the server accepts it: the user has just consented, and `Mail.ReadWrite` may stand for `Mail.Read`. A token
+/// that the server refuses then isn't installed, nor is any after a sign-out; its refresh token, if it has one, is passed to the
+/// service's `onDiscard`.
 ///
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
@@ -27,8 +31,33 @@ public final class StepUp: Sendable {
         var scopes: StepUpScopes
         /// The service that these generations belong to: a later service of the same key may use the same numbers.
         weak var service: TokenService?
+        /// The scopes that a step-up has brought in vain, in a service's generation.
+        var vain: [String] = []
+        var vainGeneration = 0
+        weak var vainService: TokenService?
 
         func generation(of service: TokenService) -> Int? { service === self.service ? service.currentGeneration : nil }
+
+        func isVain(_ wanted: String, in generation: Int, of service: TokenService) -> Bool {
+            service === vainService && generation == vainGeneration && vain.contains { StepUpScopes.covers($0, wanted) }
+        }
+
+        mutating func noteVain(_ wanted: String, in generation: Int, of service: TokenService) {
+            guard !isVain(wanted, in: generation, of: service) else { return }
+            if service !== vainService || generation != vainGeneration { vain = [] }
+            (vainGeneration, vainService) = (generation, service)
+            vain.append(wanted)
+        }
+    }
+
+    /// What a step-up has brought.
+    enum Gain: Sendable {
+        /// A token to send the request with once more.
+        case token(AccessToken)
+        /// The server's answer to the request that was sent with the new token.
+        case response(Response)
+        /// The user was asked for this scope before.
+        case nothing
     }
 
     private let state: Lock<State>
@@ -62,15 +91,18 @@ public final class StepUp: Sendable {
     /// - Parameter named: The scopes in the server's answer.
     func wanted(_ named: String?) -> String? { named.map { StepUpScopes.valid($0) } ?? whenUnnamed }
 
-    /// Returns a token with the scope that a server wants, instead of one that it has answered with `insufficient_scope`.
+    /// Gets a token with the scope that a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
-    /// - Returns: `nil` if there is none: the token is known to have that scope, or the step-up's token lacks a requested one.
-    func token(insteadOf narrow: AccessToken, for wanted: String, in session: OriginTokens.Session) async throws -> AccessToken? {
+    /// - Parameter send: Sends the request with a token that isn't installed yet, and returns the server's answer.
+    func gain(
+        _ wanted: String, insteadOf narrow: AccessToken, in session: OriginTokens.Session,
+        sending send: (AccessToken) async throws -> Response
+    ) async throws -> Gain {
         try await line.turn {
             // Another request's step-up may already have got the scope.
-            let current = try await session.token(), service = session.service
+            let current = try await session.token(), service = session.service, generation = service.currentGeneration
             // Asking again for a scope that the token has would bother the user at each such answer.
-            if has(wanted, current, service) { return current.value != narrow.value ? current : nil }
+            if has(wanted, current, service) { return current.value != narrow.value ? .token(current) : .nothing }
             let scope = state.withLock { state in
                 state.scopes.asking(for: wanted, beyond: current.scope, generation: state.generation(of: service))
             }
@@ -78,27 +110,52 @@ public final class StepUp: Sendable {
             // A token without a scope has the requested one (RFC 6749 §5.1). Stored in the token, the scope outlives the service.
             let token = brought.with(scope: brought.scope ?? scope)
             let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
-            let isEnough = StepUpScopes.covers(token.scope, scope) && (try? usable.get()) != nil
-            let installed = await service.widen(to: token, seen: session.generation) { current in
-                isEnough && StepUpScopes.covers(token.scope, current?.scope ?? "")
+            let isUsable = (try? usable.get()) != nil, keepsAll = StepUpScopes.covers(token.scope, current.scope ?? "")
+            let answer = isUsable && !keepsAll ? await Result { try await send(token) } : nil
+            let isEnough = isUsable && (answer?.isAccepted ?? true)
+            let installed = await service.widen(to: token, seen: session.generation) { latest in
+                let scopes = latest?.scope ?? ""
+                // What the user has consented to replaces the token that was asked about, and no other.
+                return isEnough
+                    && (StepUpScopes.covers(token.scope, scopes) || !keepsAll && StepUpScopes.covers(current.scope, scopes))
             }
-            guard let generation = installed else {
-                // The user has signed out, or the program has installed another token.
-                let current = try await session.token()
-                if current.value != narrow.value, has(wanted, current, service) { return current }
+            guard let installed else {
+                // The user has signed out, the program has installed another token, or the server refused this one.
+                let latest = try await session.token()
+                if latest.value != narrow.value, has(wanted, latest, service) { return .token(latest) }
                 _ = try usable.get()
-                return nil
+                guard let answer else { return .nothing }
+                return .response(try answer.get())
             }
             state.withLock { state in
-                state.scopes.gain(scope, generation: generation)
+                state.scopes.gain(scope, by: token, generation: installed)
                 state.service = service
+                // The session goes on.
+                if service === state.vainService, state.vainGeneration == generation { state.vainGeneration = installed }
             }
-            return token
+            guard let answer else { return .token(token) }
+            return .response(try answer.get())
         }
     }
 
+    /// Notes that a server still misses the scope in the token of a step-up, so that the user isn't asked for it again.
+    func noteVain(_ wanted: String, in service: TokenService) {
+        state.withLock { $0.noteVain(wanted, in: service.currentGeneration, of: service) }
+    }
+
     private func has(_ wanted: String, _ token: AccessToken, _ service: TokenService) -> Bool {
-        state.withLock { $0.scopes.have(wanted, scope: token.scope, generation: $0.generation(of: service)) }
+        state.withLock {
+            $0.isVain(wanted, in: service.currentGeneration, of: service)
+                || $0.scopes.have(wanted, token, generation: $0.generation(of: service))
+        }
+    }
+}
+
+extension Result where Success == Response, Failure == any Error {
+    /// Whether the server accepted the request's token, whatever else it answered.
+    fileprivate var isAccepted: Bool {
+        guard case .failure(let error) = self else { return true }
+        return (error as? DataLoadingError)?.response.map { $0.status < 500 && ![401, 403].contains($0.status) } ?? false
     }
 }
 

@@ -1,4 +1,8 @@
+import AccessTokens
+
 /// The scopes that step-ups have gained, as a pure value: they accumulate, so that no step-up removes what an earlier one gained.
+///
+/// They are compared without case, since some servers list them in another one.
 ///
 /// Source: RFC 6750 §3.1; RFC 6749 §3.3 for what a scope is.
 struct StepUpScopes: Sendable {
@@ -6,8 +10,8 @@ struct StepUpScopes: Sendable {
     private static let longest = 4096
 
     private let base: [Substring]
-    /// The scopes gained in the service's session of that generation.
-    private var gained: (scopes: [Substring], generation: Int) = ([], 0)
+    /// The scopes that the last step-up asked for, the digest of its token, and the generation that began with the token.
+    private var gained: (scopes: [Substring], token: Int?, generation: Int) = ([], nil, 0)
 
     init(base: String?) {
         self.base = (base ?? "").split(separator: " ")
@@ -16,12 +20,14 @@ struct StepUpScopes: Sendable {
     /// All scopes known to be granted.
     var text: String { Self.joined(base + gained.scopes) }
 
-    /// Whether the service's current token is known to have a scope.
+    /// Whether asking for a scope again would bring the service's current token no more.
     ///
-    /// - Parameter scope: The token's own list; `nil`: it has the requested ones.
-    func have(_ wanted: String, scope: String?, generation: Int?) -> Bool {
-        let known = scope ?? (generation == gained.generation ? text : "")
-        return Self.covers(known, wanted)
+    /// The token is known to have the scope, or it is the last step-up's own, which was asked for with it: a server may list its
+    /// scopes in other words.
+    func have(_ wanted: String, _ token: AccessToken, generation: Int?) -> Bool {
+        let isOfSession = generation == gained.generation
+        if Self.covers(token.scope ?? (isOfSession ? text : ""), wanted) { return true }
+        return isOfSession && gained.token == token.value.hashValue && Self.covers(Self.joined(gained.scopes), wanted)
     }
 
     /// Returns the scopes to ask for: the program's, the token's, those that step-ups have gained since, and the wanted ones.
@@ -30,18 +36,21 @@ struct StepUpScopes: Sendable {
     ///   gained in it.
     func asking(for wanted: String, beyond scope: String?, generation: Int?) -> String {
         let gained = generation == self.gained.generation ? self.gained.scopes : []
-        return Self.joined(base + (scope ?? "").split(separator: " ") + gained + wanted.split(separator: " "))
+        return Self.joined(base + Self.split(scope ?? "") + gained + wanted.split(separator: " "))
     }
 
     /// Notes what a step-up has gained, in the generation that began with its token.
-    mutating func gain(_ scope: String, generation: Int) {
-        gained = (scope.split(separator: " "), generation)
+    mutating func gain(_ scope: String, by token: AccessToken, generation: Int) {
+        gained = (scope.split(separator: " "), token.value.hashValue, generation)
     }
 
     /// Whether a token's scopes include the wanted ones; `nil` counts as the requested ones.
     static func covers(_ scope: String?, _ wanted: String) -> Bool {
-        scope.map { Set(wanted.split(separator: " ")).isSubset(of: $0.split(separator: " ")) } ?? true
+        scope.map { Set(split(wanted.lowercased())).isSubset(of: split($0.lowercased())) } ?? true
     }
+
+    /// Some servers separate the scopes in their lists by commas.
+    private static func split(_ scopes: String) -> [Substring] { scopes.split { $0 == " " || $0 == "," } }
 
     /// Returns the scope that a server requires, if it is valid.
     static func valid(_ scope: String?) -> String? {

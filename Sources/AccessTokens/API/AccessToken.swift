@@ -68,7 +68,8 @@ public struct AccessToken: Sendable {
 
     /// When the refresh token itself expires, on the wall clock; `nil`: never, or the server didn't say.
     ///
-    /// Lets a program ask its user in time to sign in again. Only loaders compare it with a clock.
+    /// Lets a program ask its user in time to sign in again. It is advice: no loader trusts a clock, so the refresh token is
+    /// presented whatever the date, and the server decides.
     public var refreshTokenExpiration: Date? {
         storage.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.refreshTokenEnd) : nil
     }
@@ -118,6 +119,12 @@ public struct AccessToken: Sendable {
 }
 
 extension AccessToken {
+    /// The same token as another value.
+    var copy: AccessToken { with(grantOf: self) }
+
+    /// Whether the two are copies of one value.
+    func isSameValue(as other: AccessToken) -> Bool { storage === other.storage }
+
     /// The same token with the refresh token of another, or without one.
     package func with(grantOf other: AccessToken?) -> AccessToken {
         AccessToken(

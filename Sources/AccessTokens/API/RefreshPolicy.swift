@@ -49,9 +49,14 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// How many times in a row a server may refuse without saying why before the grant counts as refused; 3.
     ///
-    /// The attempts are a minute or more apart: a valid session survives a deployment of the server, and the user of an invalid
-    /// one is told within minutes.
+    /// But not before ``unclearRefusalPeriod`` has passed: a valid session survives a bad minute of the server, and the user of an
+    /// invalid one is told within a quarter of an hour.
     static let unclearRefusalLimit = 3
+
+    /// How long a server must refuse without saying why before the grant counts as refused; 600 s, longer than a deployment.
+    ///
+    /// A count alone would depend on how many processes ask: ten of them are refused three times within a second.
+    static let unclearRefusalPeriod = Duration.seconds(600)
 
     /// How long the service waits for an operation of a ``TokenStore``; 5 s.
     ///
@@ -77,7 +82,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     static let rememberedRejections = 8
 
     /// How many loads invalidations may cause within ``invalidationPeriod``; 5, Alamofire's limit.
-    static let invalidationLimit = 5
+    package static let invalidationLimit = 5
 
     /// The period of ``invalidationLimit``; 30 s.
     static let invalidationPeriod = Duration.seconds(30)

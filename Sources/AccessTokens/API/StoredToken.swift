@@ -31,7 +31,7 @@ extension StoredToken {
     /// The format is versioned; the file store uses it, too. It isn't encrypted: keep the bytes as secret as the token.
     ///
     /// - Throws: ``StoredTokenFormatError`` if its date is not a number, or the bytes would exceed 1 MiB.
-    public func serialized() throws(StoredTokenFormatError) -> Data {
+    public func serialized() throws -> Data {
         do { return Data(try StoredTokenFormat.encode(self)) } catch { throw StoredTokenFormatError(error) }
     }
 
@@ -39,7 +39,7 @@ extension StoredToken {
     ///
     /// - Parameter data: All of the bytes; truncated ones are never accepted.
     /// - Throws: ``StoredTokenFormatError``, which quotes none of the bytes.
-    public init(serialized data: Data) throws(StoredTokenFormatError) {
+    public init(serialized data: Data) throws {
         do { self = try StoredTokenFormat.decode(Array(data)) } catch { throw StoredTokenFormatError(error) }
     }
 }

@@ -1,5 +1,11 @@
 public import TokenServiceConcurrency
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Something that happened in a ``TokenService``, for logs and metrics.
 ///
 /// Each load whose start is announced is also announced to end, by an event with its number: ``Name/loadSucceeded``,
@@ -24,7 +30,8 @@ public struct TokenEvent: Sendable, Described {
         /// A load or a refresh ahead ended without a token and without an error: no caller waited for it any longer, or another
         /// service was already working on the shared grant.
         public static let loadDropped = Name(text: "loadDropped")
-        /// The current token was refused by a resource server and dropped.
+        /// The current token was refused by a resource server and dropped; with an error: it stays in use, since refusals may
+        /// cause no load at the moment, and further refusals of it are not announced.
         public static let invalidated = Name(text: "invalidated")
         /// The program gave the service a new token.
         public static let replaced = Name(text: "replaced")
@@ -76,7 +83,8 @@ public struct TokenEvent: Sendable, Described {
         self.error = error
     }
 
-    /// One line for a log, with the error's code, cause and remedy; it never contains a token.
+    /// One line for a log, with the error's code, cause and remedy, and when an earlier answer was lost, if one was; it never
+    /// contains a token.
     package var text: String {
         var text = "\(name) generation=\(generation)"
         if let load { text += " load=\(load) callers=\(callers)" }
@@ -84,6 +92,7 @@ public struct TokenEvent: Sendable, Described {
             text += " error=\(error.code)"
             if let cause = error.cause { text += " cause=\(cause)" }
             text += " remedy=\(error.remedy)"
+            if let lost = error.lostAnswerAt { text += " lostAnswer=\(lost.formatted(.iso8601))" }
         }
         return text
     }

@@ -22,8 +22,8 @@ public protocol TokenLoader: Sendable {
     /// For `client_credentials` it may. With a rotating refresh token it must not: the server may treat the repetition as theft
     /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds `RefreshPolicy(loadTimeout:)` is cancelled, and
     /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, until
-    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` is called, or four times the limit have passed since its
-    /// start: then it is cancelled, too.
+    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` is called. Four times the limit after its start it is
+    /// cancelled, too, whether it was called or not.
     ///
     /// In a program's first minute, a non-repeatable load that would spend a refresh token doesn't start ahead of expiry either.
     /// It starts only when a caller waits for it: see ``TokenService/drain(within:)``.

@@ -24,7 +24,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let tokenExpiredOnArrival = Code(text: "tokenExpiredOnArrival")
         /// The loader returned a token that was invalidated before.
         public static let tokenRejectedBefore = Code(text: "tokenRejectedBefore")
-        /// Too many fresh tokens were invalidated one after the other: the resource server accepts none of them.
+        /// A request was refused twice while refusals may cause no load, since they have caused 5 in 30 s.
         public static let tooManyInvalidations = Code(text: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
         public static let storeFailed = Code(text: "storeFailed")
@@ -57,8 +57,8 @@ public struct TokenServiceError: Error, Sendable {
         /// A new sign-in or corrected credentials help: the server refused without saying whether it meant the grant or the
         /// client.
         ///
-        /// The service tries again with the longest pause. The third such refusal in a row counts as a refused grant, with the
-        /// remedy ``signIn``, so that a program learns that its session is dead.
+        /// The service tries again with the longest pause. The third or a later such refusal in a row, at least ten minutes after
+        /// the first one, counts as a refused grant, with the remedy ``signIn``, so that a program learns that its session is dead.
         public static let signInOrRegistration = Remedy(text: "signInOrRegistration")
 
         /// The program or its configuration must change: neither time nor a new sign-in helps.
@@ -83,7 +83,16 @@ public struct TokenServiceError: Error, Sendable {
     /// Until then callers get this same error without a load.
     public var retryAt: Date? { details.retryAt }
 
-    /// The same moment on the service's own clock, which the state machine counts in.
+    /// When the answer to an earlier attempt with the same grant was lost, on the wall clock; `nil` if none was, or if this isn't a
+    /// refusal.
+    ///
+    /// The server may have replaced the refresh token then, which is the usual reason of a refusal that nobody expects.
+    public var lostAnswerAt: Date? { details.lostAnswerAt }
+
+    /// Whether the error has a moment on the service's own clock, which the state machine counts in.
+    var hasMoment: Bool { details.retryOffset != nil || details.lostOffset != nil }
+
+    /// The moment of the next attempt on that clock.
     var retryOffset: Duration? { details.retryOffset }
 
     // Boxed: results are copied often and errors are rare.
@@ -99,11 +108,15 @@ public struct TokenServiceError: Error, Sendable {
         let isDue: Bool
         /// Whether the token that the call was to replace isn't of the present session.
         let isAboutRefusal: Bool
+        let lostAnswerAt: Date?
+        let lostOffset: Duration?
 
         init(
             _ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil,
-            isDue: Bool = false, isAboutRefusal: Bool = false
+            isDue: Bool = false, isAboutRefusal: Bool = false, lostAnswerAt: Date? = nil, lostOffset: Duration? = nil
         ) {
+            self.lostAnswerAt = lostAnswerAt
+            self.lostOffset = lostOffset
             self.code = code
             self.underlying = underlying
             self.remedy = remedy
@@ -129,14 +142,28 @@ public struct TokenServiceError: Error, Sendable {
 
     /// Returns the same error with the next attempt at this moment of the service's clock.
     func holding(until moment: Duration) -> TokenServiceError {
-        TokenServiceError(Details(code, underlying, remedy, retryAt: retryAt, retryOffset: moment))
+        TokenServiceError(Details(code, underlying, remedy, retryOffset: moment, lostOffset: details.lostOffset))
     }
 
-    /// Returns the same error with the time of the next attempt on the wall clock, `wait` from now.
-    func dated(_ now: Date?, in wait: Duration) -> TokenServiceError {
-        let moment = now?.addingTimeInterval(wait / .seconds(1))
+    /// Returns the same error with the moment at which an earlier answer was lost.
+    func following(lostAnswerAt moment: Duration) -> TokenServiceError {
+        TokenServiceError(Details(code, underlying, remedy, retryOffset: retryOffset, lostOffset: moment))
+    }
+
+    /// Returns the same error with its moments on the wall clock, given the time on both clocks.
+    func dated(_ wallTime: Date?, at now: Duration) -> TokenServiceError {
+        func date(_ moment: Duration) -> Date? { wallTime?.addingTimeInterval((moment - now) / .seconds(1)) }
+        let next = retryOffset.map { max($0, now) }
         return TokenServiceError(
-            Details(code, underlying, remedy, retryAt: moment, retryOffset: retryOffset, isDue: wait == .zero))
+            Details(
+                code, underlying, remedy, retryAt: next.flatMap(date), retryOffset: retryOffset, isDue: next == now,
+                lostAnswerAt: details.lostOffset.flatMap(date), lostOffset: details.lostOffset))
+    }
+
+    /// Whether the load may have been done although its answer never came.
+    var hasNoAnswer: Bool {
+        guard code == .loadFailed else { return code == .loadTimedOut }
+        return (underlying as? any TokenLoadFailure)?.mayBeUnderWay ?? true
     }
 
     /// The remedies of the codes for which trying again doesn't help.
@@ -156,6 +183,11 @@ extension TokenServiceError: DescribedError {
     package var text: String {
         var text = explanation
         if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
+        if let lostAnswerAt {
+            text +=
+                " The answer to an earlier attempt was lost at \(lostAnswerAt), so the server may have replaced the refresh token "
+                + "then."
+        }
         if let retryAt { text += details.isDue ? " The next call tries again." : " Next attempt: \(retryAt)." }
         return text
     }
@@ -187,7 +219,8 @@ extension TokenServiceError: DescribedError {
         case .tokenRejectedBefore:
             "The authorization server returned a token that was refused before. Check for a cache in front of the server."
         case .tooManyInvalidations:
-            "Fresh tokens were refused one after the other. Check the audience and the scope that the resource server expects."
+            "The request was refused twice, and earlier refusals have used up the loads of their 30 s. If all requests are refused, "
+                + "check the audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed."
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to continue."

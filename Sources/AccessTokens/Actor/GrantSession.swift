@@ -127,7 +127,7 @@ extension TokenService {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }
-        setLoad(RunningLoad(flight: flight.id, task: task, urgency: urgency))
+        begin(RunningLoad(flight: flight.id, task: task, urgency: urgency))
     }
 
     private func plan(

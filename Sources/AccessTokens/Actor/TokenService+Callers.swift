@@ -44,6 +44,11 @@ extension TokenService {
     ///
     /// **Concurrent calls.** Any number of calls with one token cause one load. A reset ends the calls that are waiting.
     ///
+    /// Refusals cause at most 5 loads in 30 s. Until another may start, the newest token stays in use, and this call returns it
+    /// once more, for one retry: a server that refuses a request now and then may accept it. If the retry is refused, too, call
+    /// this again with the token that it carried, as this call returned it. It then throws the error
+    /// ``TokenServiceError/Code/tooManyInvalidations``, which says when another token may be loaded.
+    ///
     /// - Parameters:
     ///   - refused: The token that the refused request carried.
     ///   - limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
@@ -62,6 +67,7 @@ extension TokenService {
         }
         switch resending {
         case .with(let token): return token
+        case .refusedTwice(let error): throw error
         // A reset from now on ends this call, which belongs to the generation before that reset.
         case .wait(let generation): return try await join(seen: generation, until: deadline)
         case .afterRestore, .tooLate: throw TokenServiceError.refusedElsewhere
@@ -69,7 +75,7 @@ extension TokenService {
     }
 
     private nonisolated(nonsending) func resend(insteadOf refused: AccessToken) async -> Machine.Resending {
-        await visit { service in service.step { $0.retrieve(insteadOf: refused, at: $1) } }
+        await visit { service in service.resending(insteadOf: refused) }
     }
 
     private nonisolated(nonsending) func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {

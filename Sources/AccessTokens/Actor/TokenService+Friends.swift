@@ -27,11 +27,14 @@ extension TokenService {
     }
 
     /// Returns a token to a call that began in an earlier generation, unless a sign-out has come since.
-    package nonisolated(nonsending) func retrieveToken(seen generation: Int) async throws -> AccessToken {
+    package nonisolated(nonsending) func retrieveToken(
+        seen generation: Int, within limit: Duration? = nil
+    ) async throws -> AccessToken {
         let found = look()
         // After a replacement the actor knows whether there was a sign-out.
         if let token = found.token, found.generation == generation { return token }
-        return try await join(seen: generation)
+        guard let limit else { return try await join(seen: generation) }
+        return try await join(seen: generation, within: limit)
     }
 
     /// The place of a batch of callbacks among the waiters, with which it can leave.
@@ -72,8 +75,9 @@ extension TokenService {
         insteadOf refused: AccessToken, isRestored: Bool,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) -> CallbackPlace? {
-        switch step({ $0.retrieve(insteadOf: refused, at: $1) }) {
+        switch resending(insteadOf: refused) {
         case .with(let token): answer(.success(token))
+        case .refusedTwice(let error): answer(.failure(error))
         case .wait(let generation): return join(callers: 1, seen: generation, then: answer)
         case .afterRestore(let generation) where !isRestored:
             return join(callers: 1, seen: generation) { result in
@@ -89,6 +93,23 @@ extension TokenService {
     package nonisolated func leave(_ batch: CallbackPlace) -> Bool {
         // Released after unlocking, as its captures may be the last references to foreign objects.
         lobby.withLock { $0.remove(batch.place) } != nil
+    }
+
+    /// What to do with a refused request.
+    func resending(insteadOf refused: AccessToken) -> Machine.Resending {
+        let resending = step { $0.retrieve(insteadOf: refused, at: $1) }
+        guard case .refusedTwice(let error) = resending else { return resending }
+        return .refusedTwice(dated(error, at: clock.now()))
+    }
+
+    /// Notes that a server refused a request that isn't sent again.
+    ///
+    /// - Throws: The error with the time of the next load, if the request was a retry with a token that was handed out once more.
+    package nonisolated(nonsending) func noteRefusal(of token: AccessToken) async throws {
+        try await visit { service in
+            service.step { $0.invalidate(token, at: $1) }
+            if case .refusedTwice(let error) = service.resending(insteadOf: token) { throw error }
+        }
     }
 
     /// Notes a callback's wait; returns what to call when it is answered, or `nil` if the current task isn't part of a load.

@@ -42,7 +42,13 @@ extension TokenService {
                     }
                 })
         }
-        setLoad(RunningLoad(flight: id, task: task, urgency: urgency))
+        begin(RunningLoad(flight: id, task: task, urgency: urgency))
+    }
+
+    /// Registers a load that starts; one that a fence cut off stays known until it ends, so that it can be cancelled.
+    func begin(_ next: RunningLoad) {
+        if let load, machine.fenced.contains(where: { $0.id == load.flight }) { fencedLoads.append(load) }
+        setLoad(next)
     }
 
     func setLoad(_ load: RunningLoad?) {
@@ -53,6 +59,7 @@ extension TokenService {
 
     func ended(_ flight: Int) {
         if load?.flight == flight { setLoad(nil) }
+        if !fencedLoads.isEmpty { fencedLoads.removeAll { $0.flight == flight } }
     }
 
     /// Throws if the load was given up before its turn came on its executor: an old grant must not be used any more.
@@ -125,7 +132,7 @@ extension TokenService {
 
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
-        guard let load, load.flight == flight else { return }
+        guard let load = load?.flight == flight ? load : fencedLoads.first(where: { $0.flight == flight }) else { return }
         let isShared = machine.isShared
         Task.detached(on: foreignExecutor) { isShared ? load.loader?.cancel() : load.task.cancel() }
     }

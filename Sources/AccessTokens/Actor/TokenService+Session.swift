@@ -7,8 +7,8 @@ extension TokenService {
     /// ``retrieveToken(insteadOf:within:)`` instead, which also keeps the request's user. A token that is no longer current is
     /// only remembered, so that a late refusal never drops a fresh token; a refused token (the last 8, until they expire) is
     /// never handed out again. The next caller loads, or joins the refresh that already runs. Refusals cause at most 5 loads in
-    /// 30 s; then callers get ``TokenServiceError/Code/tooManyInvalidations``. The refresh token is kept. Concurrent calls with
-    /// one token have the effect of one call.
+    /// 30 s. Until another may start, the newest token stays in use, even if it was refused. The refresh token is kept.
+    /// Concurrent calls with one token have the effect of one call.
     ///
     /// Source: RFC 6750 §3.1 (`invalid_token`).
     public nonisolated func invalidate(_ rejected: AccessToken) async {
@@ -36,8 +36,10 @@ extension TokenService {
     /// Signs out: drops token and grant, and fences off everything that began before.
     ///
     /// Calls that start after it took effect see no token, error or event from before. Waiting callers get
-    /// ``TokenServiceError/Code/reset`` at once; loads are cancelled and their results discarded. Afterwards the service is
-    /// empty, not locked: the next call loads with no previous token.
+    /// ``TokenServiceError/Code/reset`` at once, and the results of loads are discarded. A load that may bring a grant (one that
+    /// must not be repeated, or that presents a refresh token) isn't cancelled: its answer is read, and what it brings goes to
+    /// `onDiscard`, so that it can be revoked; ``drain(within:)`` waits for it. Afterwards the service is empty, not locked: the
+    /// next call loads with no previous token.
     ///
     /// The fence takes effect at once, whatever happens to the store. The call only waits, 5 s at most, for the store to return
     /// and remove its token.

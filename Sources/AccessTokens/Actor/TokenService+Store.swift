@@ -28,7 +28,7 @@ extension TokenService {
         }
         storing = task
         if let flight = operation.flight, flight == machine.state.flightID {
-            setLoad(RunningLoad(flight: flight, task: task, urgency: urgency))
+            begin(RunningLoad(flight: flight, task: task, urgency: urgency))
         }
     }
 

@@ -40,6 +40,8 @@ public actor TokenService {
     private(set) var machine: Machine
     /// The load of the current flight.
     var load: RunningLoad?
+    /// Loads that a fence cut off and that go on beside later ones.
+    var fencedLoads: [RunningLoad] = []
     /// The running operation of the store.
     var storing: Task<Void, any Error>?
     /// The membership of the current flight's tasks.
@@ -196,10 +198,9 @@ public actor TokenService {
         }
     }
 
-    /// Adds the moment of the next attempt on the wall clock.
+    /// Adds the error's moments on the wall clock.
     func dated(_ error: TokenServiceError, at now: Duration) -> TokenServiceError {
-        guard let offset = error.retryOffset else { return error }
-        return error.dated(wallTime, in: max(offset - now, .zero))
+        error.hasMoment ? error.dated(wallTime, at: now) : error
     }
 }
 

@@ -15,6 +15,10 @@ extension TokenService {
         /// When a caller starts a refresh: in the soft window, later after a failure; `nil` for none.
         var refreshFrom: Duration?
         private(set) var failedRefreshes = 0
+        /// The same token for the one retry of a refused request, if it is handed out although it was refused.
+        ///
+        /// It is another value of the same string, so that the service knows a token that was refused in a retry as well.
+        private(set) var forRetry: AccessToken?
 
         /// A token that arrives now, and whose lifetime counts from `start`.
         @inline(never)
@@ -52,13 +56,20 @@ extension TokenService {
             return cached.isValid(at: now) ? cached : nil
         }
 
+        /// Keeps a refused token in use until a refusal may cause a load again, but not inside its leeway.
+        mutating func survive(until opens: Duration) {
+            forRetry = token.copy
+            expiry = min(expiry ?? opens, opens)
+            if !isInLeeway { leeway = .zero }
+        }
+
         /// Postpones the next refresh after a failure; returns the error as callers and events get it.
         mutating func refreshFailed(
-            _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff, random: inout SplitMix64,
-            at now: Duration
+            _ error: TokenServiceError, of spender: Int?, retryAfter: Duration?, isCostly: Bool, backOff: inout BackOff,
+            random: inout SplitMix64, at now: Duration
         ) -> TokenServiceError {
             failedRefreshes += 1
-            let error = backOff.judge(error)
+            let error = backOff.judge(error, of: spender, isCostly: isCostly, at: now)
             let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
             if error.remedy != .retry { leeway = .zero }
             if error.remedy == .signIn {
@@ -114,19 +125,23 @@ struct BackOff: Sendable {
     private(set) var gate = Gate.open
     private(set) var failures = 0
     private(set) var lastError: TokenServiceError?
-    /// Refusals since the last success that may be about the grant or about the client.
-    private var unclearRefusals = 0
+    /// Refusals since the last success that may be about the grant or about the client, and when the first one came.
+    private var unclearRefusals = 0, unclearSince: Duration?
+    /// The first load since the last success that may have spent the grant without an answer, and when that was known.
+    private var lostAnswer: (flight: Int, moment: Duration)?
 
     /// Counts a failure and returns it with the moment of the next attempt.
     ///
-    /// - Parameter isCostly: Whether each attempt spends a refresh token; then the pause is the longest, unless the server names
-    ///   one.
+    /// - Parameters:
+    ///   - spender: The flight, if its load may have spent the grant.
+    ///   - isCostly: Whether each attempt spends a refresh token; then the pause is the longest, unless the server names one.
     @inline(never)
     mutating func record(
-        _ error: TokenServiceError, retryAfter: Duration?, isCostly: Bool = false, jitter: Double, at now: Duration
+        _ error: TokenServiceError, of spender: Int? = nil, retryAfter: Duration?, isCostly: Bool = false, jitter: Double,
+        at now: Duration
     ) -> TokenServiceError {
         failures += 1
-        let error = judge(error)
+        let error = judge(error, of: spender, isCostly: isCostly, at: now)
         if error.remedy == .signIn {
             gate = .closed
             lastError = error
@@ -142,17 +157,30 @@ struct BackOff: Sendable {
     ///
     /// Keeps the count of unclear refusals, so that repeatedly tapping “try again” doesn't hide an invalid grant.
     mutating func reopen() {
-        let refusals = unclearRefusals
-        self = BackOff()
-        unclearRefusals = refusals
+        (gate, failures, lastError) = (.open, 0, nil)
     }
 
-    /// Counts an unclear refusal; after several in a row the grant counts as refused.
-    fileprivate mutating func judge(_ error: TokenServiceError) -> TokenServiceError {
-        guard error.remedy == .signInOrRegistration else { return error }
-        unclearRefusals += 1
-        guard unclearRefusals >= RefreshPolicy.unclearRefusalLimit else { return error }
-        return TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
+    /// Counts an unclear refusal; after several in a row, over some time, the grant counts as refused.
+    ///
+    /// Of a refusal that follows a lost answer, the error tells when that was: the lost answer is the usual reason.
+    fileprivate mutating func judge(
+        _ error: TokenServiceError, of spender: Int?, isCostly: Bool, at now: Duration
+    ) -> TokenServiceError {
+        var error = error
+        // The server has answered, with another grant.
+        if isCostly { lostAnswer = nil }
+        if error.remedy == .signInOrRegistration {
+            unclearRefusals += 1
+            let start = unclearSince ?? now
+            unclearSince = start
+            if unclearRefusals >= RefreshPolicy.unclearRefusalLimit, now - start >= RefreshPolicy.unclearRefusalPeriod {
+                error = TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
+            }
+        }
+        if let spender, lostAnswer == nil, error.hasNoAnswer { lostAnswer = (spender, now) }
+        let isRefusal = error.remedy == .signIn || error.remedy == .signInOrRegistration
+        guard isRefusal, let lostAnswer, lostAnswer.flight != spender else { return error }
+        return error.following(lostAnswerAt: lostAnswer.moment)
     }
 
     /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.

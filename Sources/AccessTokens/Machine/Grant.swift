@@ -178,11 +178,17 @@ struct Rejections: Sendable {
         loads.append(now)
     }
 
-    /// The error to report if refusals have caused too many loads lately.
+    /// The error to report if the next load would be one too many after refusals.
     func obstacle(at now: Duration) -> TokenServiceError? {
-        guard causeNextLoad, loads.count == RefreshPolicy.invalidationLimit else { return nil }
+        guard causeNextLoad, let opens = limit(at: now) else { return nil }
+        return TokenServiceError(.tooManyInvalidations).holding(until: opens)
+    }
+
+    /// When a refusal may cause a load again; `nil`: now.
+    func limit(at now: Duration) -> Duration? {
+        guard loads.count == RefreshPolicy.invalidationLimit else { return nil }
         let opens = loads[0] + RefreshPolicy.invalidationPeriod
-        return now < opens ? TokenServiceError(.tooManyInvalidations).holding(until: opens) : nil
+        return now < opens ? opens : nil
     }
 
     /// The time from which no refused token can be handed out again, and no past load counts against the limit.

@@ -202,8 +202,9 @@ extension TokenService.StateMachine {
         let id: Int
         /// How many fences there were at its start.
         let generation: Int
-        /// When nothing waits for its end any longer.
+        /// When nothing waits for its end any longer, so that it is cancelled.
         let forgottenFrom: Duration
+        var isCancelled = false
 
         init(_ flight: borrowing Flight, forgottenFrom: Duration) {
             id = flight.id

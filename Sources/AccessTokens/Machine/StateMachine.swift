@@ -25,7 +25,7 @@ extension TokenService {
         private(set) var reserve: CachedToken?
         /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
-        /// Loads that a fence cut off and that have not ended, in the order of their starts.
+        /// Loads that a fence cut off and that have not ended, in the order of their starts; those that may bring a grant go on.
         private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
         private(set) var rejections = Rejections()
@@ -254,6 +254,7 @@ extension TokenService.StateMachine {
         expireToken(at: now)
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
+        if !fenced.isEmpty { cancelForgottenLoads(at: now) }
         guard hasStore else { return }
         timeOutStore(at: now)
         forgetLateOperation(at: now)
@@ -263,6 +264,9 @@ extension TokenService.StateMachine {
         guard let expiry = state.expiry, expiry <= now else { return }
         reserve = state.cached
         state.dropToken()
+        // A refused token that the limit on loads kept in use makes way for a load, which counts.
+        guard reserve?.forRetry != nil, rejections.limit(at: expiry) == nil, state.flight?.isLook ?? true else { return }
+        rejections.markNextLoad()
     }
 
     /// Times out the current load.
@@ -289,6 +293,14 @@ extension TokenService.StateMachine {
         guard state.isStalled, let flight = state.flight else { return }
         giveUp(flight)
         effects.append(.cancel(flight: flight.id))
+    }
+
+    /// Cancels the loads that a fence let go on, once nothing waits for them any longer.
+    private mutating func cancelForgottenLoads(at now: Duration) {
+        for index in fenced.indices where !fenced[index].isCancelled && fenced[index].forgottenFrom <= now {
+            fenced[index].isCancelled = true
+            effects.append(.cancel(flight: fenced[index].id))
+        }
     }
 
     /// Compares the limits of the store's operations with the time; a late answer is still used.
@@ -511,7 +523,7 @@ extension TokenService.StateMachine {
     private mutating func endSharedSession() {
         _ = grant.put(nil, .signedOut)
         let (fenced, _) = endSession()
-        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        cutOff(fenced)
     }
 
     /// Whether a session has begun since the last sign-out, by this program or another service.
@@ -643,14 +655,17 @@ extension TokenService.StateMachine {
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
         guard var cached = survivor(of: error, at: now) else {
-            let error = backOff.record(error, retryAfter: retryAfter, isCostly: flight.isCostly, jitter: random.jitter(), at: now)
+            let error = backOff.record(
+                error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly,
+                jitter: random.jitter(), at: now)
             announce(flight.load == nil && error.code == .storeFailed ? .storeFailed : .loadFailed, flight, error: error)
             return answerWaiters(.failure(error))
         }
         // An older load brought a token while this one ran, so no caller waits for it.
         if hadToken, flight.publications != publications { return announce(.refreshFailed, flight, error: error) }
         let error = cached.refreshFailed(
-            error, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff, random: &random, at: now)
+            error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff,
+            random: &random, at: now)
         announce(.refreshFailed, flight, error: error)
         answerWaiters(.success(cached.token))
         install(cached)
@@ -681,14 +696,23 @@ extension TokenService.StateMachine {
     // MARK: Refusals and fences
 
     /// Remembers a token that a resource server refused, and drops it if it is the current one.
+    ///
+    /// While refusals may cause no load it stays in use: one server's refusal must not stop the requests that another accepts.
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
         rejections.remember(token, at: now)
         if reserve?.token.value == token.value { reserve = nil }
-        guard state.cached?.token.value == token.value else { return }
-        dropToken()
+        guard var cached = state.cached, cached.token.value == token.value else { return }
         // A running load predates the refusal. A load that follows a store check counts against the limit.
-        if state.flight.map(\.isLook) ?? true { rejections.markNextLoad() }
+        let causesLoad = state.flight.map(\.isLook) ?? true
+        if causesLoad || state.isStalled, let opens = rejections.limit(at: now) {
+            guard cached.forRetry == nil else { return }
+            cached.survive(until: opens)
+            install(cached)
+            return announce(.invalidated, error: TokenServiceError(.tooManyInvalidations).holding(until: opens))
+        }
+        dropToken()
+        if causesLoad { rejections.markNextLoad() }
         announce(.invalidated)
     }
 
@@ -703,13 +727,19 @@ extension TokenService.StateMachine {
             let isSessionUnknown = isRestorePending || isShared && generation == 0 && handedOut.isEmpty
             return isSessionUnknown ? .afterRestore(generation: seen) : .tooLate
         }
+        let isRetry = state.cached?.forRetry.map { $0.isSameValue(as: refused) } ?? false
         invalidate(refused, at: now)
-        return state.token.map { .with($0) } ?? .wait(generation: seen)
+        guard let cached = state.cached else { return .wait(generation: seen) }
+        guard let token = cached.forRetry, token.value == refused.value else { return .with(cached.token) }
+        guard isRetry, let opens = rejections.limit(at: now) else { return .with(token) }
+        return .refusedTwice(TokenServiceError(.tooManyInvalidations).holding(until: opens))
     }
 
     /// What to do with a refused request.
     enum Resending: Sendable {
         case with(AccessToken)
+        /// The request was a retry with a token that is in use only because no other may be loaded.
+        case refusedTwice(TokenServiceError)
         /// Wait for a token of this generation.
         case wait(generation: Int)
         /// Ask again after a call of this generation, which asks the store for the session.
@@ -726,7 +756,7 @@ extension TokenService.StateMachine {
         let (fenced, dropped) = endSession(number)
         effects.append(.gaveUp(dropped, fence: generation))
         if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) } else { endFence() }
-        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        cutOff(fenced)
     }
 
     /// Ends the last fence, for which there is no store to wait for.
@@ -786,7 +816,7 @@ extension TokenService.StateMachine {
             begin(&flight, .loadStarted, at: now)
             state = .loading(flight)
         }
-        if let fenced, fenced.isLoading { effects.append(.cancel(flight: fenced.id)) }
+        cutOff(fenced)
     }
 
     /// Ends every pause and the refusal of the grant, because the user asked to try again.
@@ -830,6 +860,13 @@ extension TokenService.StateMachine {
         reserve = nil
         state = .empty
         return flight
+    }
+
+    /// Cancels a load that a fence cut off, unless it may bring a grant: its answer has to be read, so that the program can revoke
+    /// that grant.
+    private mutating func cutOff(_ load: Flight?) {
+        guard let load, load.isLoading, isRepeatable, !borrowsGrant, load.previous?.refreshToken == nil else { return }
+        effects.append(.cancel(flight: load.id))
     }
 
     // MARK: The store

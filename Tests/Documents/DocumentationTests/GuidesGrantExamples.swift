@@ -20,6 +20,19 @@ func workloadTokens(tokenURL: URL) throws -> TokenService {
         })
 }
 
+func isAccepted(id: String, secret: String, at url: URL) async throws -> Bool {
+    do {
+        let client = try OAuthClient(
+            id: id, authentication: .clientSecretBasic(secret), tokenURL: url)
+        _ = try await client.token(for: .clientCredentials())
+        return true
+    } catch let error as OAuthError
+        where error.code == .refused && error.remedy == .clientRegistration
+    {
+        return false
+    }
+}
+
 func federatedTokens(tokenURL: URL) throws -> TokenService {
     let file = Credential.file(path: "/var/run/secrets/tokens/identity")
     let client = try OAuthClient(

@@ -43,7 +43,9 @@ struct Rules {
             if isOlder { return "guarantee 6: a token from before a fence" }
         }
         for invalidation in facts.invalidations where invalidation.token == token {
-            if invalidation.span.isBefore(question.span) { return "guarantee 5: a rejected token" }
+            // 49: it stays in use once five loads have followed refusals.
+            let isLimited = facts.invalidations.count > RefreshPolicy.invalidationLimit
+            if invalidation.span.isBefore(question.span), !isLimited { return "guarantee 5: a rejected token" }
         }
         if let load = loads.first, let lifetime = token.lifetime, let endedAt = load.endedAt {
             if load.beganAt + lifetime <= max(question.beganAt, endedAt) { return "guarantee 11: an expired token" }

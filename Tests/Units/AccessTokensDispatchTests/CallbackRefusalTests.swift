@@ -41,4 +41,25 @@ struct CallbackRefusalTests {
         scene.run()
         #expect(scene.log.entries == ["anna's reset"])
     }
+
+    @Test func `49: a refused handler gets the token once more while the limit is on, and then the error`() throws {
+        let scene = try ShimScene.holding("0")
+        for number in 1...5 {
+            Self.retry(scene, "\(number)", "\(number - 1)")
+            scene.run()
+            try scene.deliver("\(number)")
+        }
+        let kept = Lock<AccessToken?>(nil), code = Lock<TokenServiceError.Code?>(nil)
+        scene.shim.retrieveToken(insteadOf: .hour("5")) { result in kept.withLock { $0 = try? result.get() } }
+        scene.run()
+        let given = kept.withLock { $0 }, second = try #require(given)
+        scene.shim.retrieveToken(insteadOf: second) { result in
+            if case .failure(let error) = result { code.withLock { $0 = (error as? TokenServiceError)?.code } }
+        }
+        scene.call("other")
+        scene.run()
+        let told = code.withLock { $0 }
+        #expect(second.value == "5" && told == .tooManyInvalidations)
+        #expect(scene.log.entries.last == "other 5" && scene.loader.loadCount == 6)
+    }
 }

@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 import AccessTokensOAuth
 import Foundation
 import TestBudgets
@@ -49,7 +50,67 @@ struct ConfigurationTests {
     @Test func `a client without id or secret is refused`() throws {
         #expect(try problem { try create(id: "") }.contains("id is empty"))
         #expect(try problem { try create(secret: "") }.contains("secret is empty"))
-        #expect(try problem { try create(secret: "secret\n") }.contains("secret has a line break"))
+    }
+
+    // RFC 6749 App. A.2. Editors, spreadsheets, `echo` and a selection with the mouse add them.
+    @Test(arguments: [
+        ("hush\n", "a line break at position 5"), ("hush\r\n", "a line break at position 5"),
+        ("hu\u{2028}sh", "a line break at position 3"), ("hush ", "a blank at position 5"), (" hush", "a blank at position 1"),
+        ("hush\t", "a tab at position 5"), ("hush\u{A0}", "a blank at position 5"), ("hush\0", "a NUL at position 5"),
+        ("hu\0sh", "a NUL at position 3"), ("hush\u{FEFF}", "a byte order mark at position 5"),
+        ("\u{FEFF}hush", "a byte order mark at position 1"), ("hush\u{200B}", "an invisible character at position 5"),
+        ("hush  ", "a blank at position 5"), ("hush \0", "a blank at position 5"), (" ", "a blank at position 1"),
+    ])
+    func `a secret with a character that only looks like nothing is refused early, with its position`(
+        secret: String, problem: String
+    ) async throws {
+        let closures: [ClientAuthentication] = [
+            .clientSecretBasic { secret }, .clientSecretPost { secret }, .assertion { secret }, .assertion { _, _ in secret },
+        ]
+        #expect(try self.problem { try create(secret: secret) }.contains("the client secret has \(problem)"))
+        let url = try #require(URL(string: "https://as.example/token")), transport = ScriptedTransport { .token() }
+        #expect(
+            try self.problem {
+                _ = try OAuthClient(id: "me", authentication: .clientSecretPost(secret), tokenURL: url)
+            }.contains("the client secret has \(problem)"))
+        for authentication in closures {
+            let client = try OAuthClient(
+                id: "me", authentication: authentication, tokenURL: url, issuer: "https://as.example", transport: transport)
+            let failure = try await ClientCredentialsLoader(client).failure()
+            #expect(failure.code == .credentialsUnavailable && "\(failure)".contains("has \(problem)"), "\(failure)")
+            #expect(!texts(failure).contains("hush"))
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: ["a b", "a\tb\u{200d}c", "ü", "s3cr3t+/: ü", "-", "\u{1F511}"])
+    func `a secret may have any other character`(secret: String) throws {
+        try create(secret: secret)
+    }
+
+    // RFC 6749 App. A.1 allows printable ASCII.
+    @Test(arguments: ["\u{7}", "\n", "\u{1B}[31m", "\0", "\u{202E}", "\u{FEFF}", "\u{2028}"])
+    func `no text shows a control character of the client's id, a parameter's name or a host`(control: String) async throws {
+        let id = "me\(control)you", url = try #require(URL(string: "https://as.example/token"))
+        func clean(_ text: String, sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(
+                !text.unicodeScalars.contains { control.unicodeScalars.first == $0 }, "\(text)", sourceLocation: sourceLocation)
+        }
+        for status in [400, 401, 403, 503] {
+            for secret in [nil, "hush-hush"] {
+                let client = try OAuthClient(
+                    id: id, authentication: secret.map { .clientSecretPost($0) } ?? .publicClient, tokenURL: url,
+                    transport: ScriptedTransport { TransportResponse(status, #"{"error":"invalid_client"}"#) })
+                let failure = try await #require(throws: OAuthError.self) { try await client.token(for: .refreshToken("r")) }
+                clean("\(failure) \(failure.localizedDescription) \(client)")
+                if status == 401 { #expect("\(failure)".contains("you"), "\(failure)") }
+                clean("\(try SignInRequest(client, authorizationURL: url)) \(try RefreshTokenLoader(client))")
+                clean("\(GrantLoader(client, isRepeatable: false) { _ in .refreshToken("r") })")
+            }
+        }
+        for form in [["scope\(control)": "x", "scope\(control)": "y"], ["a\(control)": ""]] as [Form] {
+            clean(try problem { try create(adding: form) })
+        }
     }
 
     // RFC 6749 §3.2, §2.3.1; RFC 7009 §2: the same rules for every endpoint.

@@ -48,6 +48,12 @@ struct CredentialURLTests {
         #expect("\(error)".contains("the URL at 127.0.0.1 answered with status 429"))
     }
 
+    @Test func `a wait until a date counts from the answer's own Date`() async throws {
+        let dates = "Date: Sun, 06 Nov 1994 08:49:07 GMT\r\nRetry-After: Sun, 06 Nov 1994 08:49:27 GMT\r\n"
+        let busy = try server("hush", status: "503 Busy", headers: dates)
+        #expect(try await problem(credential(busy.url)).retryAfter == .seconds(20))
+    }
+
     @Test(arguments: [301, 302, 303, 307, 308])
     func `a redirect is not followed`(status: Int) async throws {
         let thief = try server("hush")

@@ -135,4 +135,38 @@ struct CredentialsTests {
         let claims = Self.decoded(try #require(form.split(separator: "client_assertion=").last).split(separator: ".")[1])
         #expect(String(decoding: claims, as: UTF8.self).contains(#""aud":"https://as.example/token""#))
     }
+
+    // RFC 7523 §3: an assertion has a time, and servers compare it with their own.
+    @Test(
+        arguments: [
+            (-7_200, true), (-90, true), (-29, false), (0, false), (29, false), (90, true), (7_200, true),
+        ] as [(TimeInterval, Bool)], [400, 401])
+    func `a refused assertion tells that the clocks differ`(skew: (ahead: TimeInterval, isTold: Bool), status: Int) async throws {
+        let now = Date(timeIntervalSince1970: 784_111_777 + skew.ahead)
+        let made = ClientAuthentication.privateKeyJWT(algorithm: "ES256", wallClock: { now }) { _ in Data([1]) }
+        let url = try #require(URL(string: "https://as.example/token"))
+        let grants: [(ClientAuthentication, Grant)] = [
+            (made, .refreshToken("r")), (.assertion { _, _ in "made" }, .clientCredentials()),
+            (.assertion { "read" }, .clientCredentials()), (.publicClient, .jwtBearer("a")),
+        ]
+        for (authentication, grant) in grants {
+            for code in ["invalid_client", "invalid_grant", "unauthorized_client"] {
+                let answer = TransportResponse(
+                    status, #"{"error":"\#(code)"}"#, headers: ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+                let client = try OAuthClient(
+                    id: "me", authentication: authentication, tokenURL: url, issuer: "https://as.example",
+                    transport: ScriptedTransport { answer }, wallClock: { now })
+                let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
+                let note = "Correct this machine's clock, or the server's: the assertion was sent at"
+                #expect("\(failure)".contains(note) == skew.isTold, "\(failure)")
+                #expect("\(failure)".contains("the server's Date is 1994-11-06T08:49:37Z") == skew.isTold)
+            }
+        }
+        let secret = try OAuthClient(
+            id: "me", authentication: .clientSecretPost("s3cr3t"), tokenURL: url,
+            transport: ScriptedTransport {
+                TransportResponse(401, #"{"error":"invalid_client"}"#, headers: ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"])
+            }, wallClock: { now })
+        #expect(try await !"\(ClientCredentialsLoader(secret).failure())".contains("clock"), "a secret has no time")
+    }
 }

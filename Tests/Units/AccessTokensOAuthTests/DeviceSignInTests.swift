@@ -102,7 +102,7 @@ struct DeviceSignInTests {
     @Test(arguments: [
         (error("access_denied"), TokenServiceError.Remedy.signIn), (error("access_denied", 403), .signIn),
         (error("expired_token"), .signIn), (error("invalid_grant"), .signIn), (error("invalid_client", 401), .clientRegistration),
-        (error("odd"), .retry), (TransportResponse("<html>"), .retry), (TransportResponse(302, ""), .retry),
+        (error("odd"), .signInOrRegistration), (TransportResponse("<html>"), .retry), (TransportResponse(302, ""), .retry),
     ])
     func `any other answer ends it`(answer: TransportResponse, remedy: TokenServiceError.Remedy) async throws {
         let (client, transport) = try client([Self.codes, answer])

@@ -167,10 +167,10 @@ struct GrantTests {
     }
 
     @Test(arguments: [
-        (Grant.authorizationCode("c", verifier: nil), TokenServiceError.Remedy.signIn), (.refreshToken("r"), .clientRegistration),
+        (Grant.authorizationCode("c", verifier: nil), TokenServiceError.Remedy.signIn), (.refreshToken("r"), .signIn),
         (.clientCredentials(), .clientRegistration),
     ])
-    func `a code that was used or has expired asks for a sign-in, in Glewlwyd's words too`(
+    func `a code or a refresh token that was used or has expired asks for a sign-in, in Glewlwyd's and Zoho's words too`(
         grant: Grant, remedy: TokenServiceError.Remedy
     ) async throws {
         let client = try client(.publicClient, ScriptedTransport { TransportResponse(403, #"{"error":"invalid_code"}"#) })

@@ -37,7 +37,7 @@ struct OAuthErrorTests {
             (400, TokenServiceError.Remedy.retry), (401, .clientRegistration), (403, .clientRegistration), (404, .retry),
             (408, .retry),
             (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
-        ], ["", "<html>", "[]", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
+        ], ["", "{}", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
     func `a status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
         async throws
     {
@@ -96,6 +96,24 @@ struct OAuthErrorTests {
         let answer = TransportResponse(503, "", headers: ["retry-AFTER": value])
         let now = Date(timeIntervalSince1970: 784_111_747)
         #expect(try await ClientCredentialsLoader(answer: answer, now: now).failure().retryAfter == wait)
+    }
+
+    // RFC 9110 §5.6.1 (two gateways add a header each) and §6.6.1. A server that means 20 s, seen by clocks that differ.
+    @Test(
+        arguments: [
+            ("Sun, 06 Nov 1994 08:49:27 GMT", .seconds(20)), ("120, 120", .seconds(120)), ("60, 120", .seconds(120)),
+            ("120, soon", .seconds(120)), ("Sun, 06 Nov 1994 08:49:17 GMT, Sun, 06 Nov 1994 08:49:27 GMT", .seconds(20)),
+            ("7, Sun, 06 Nov 1994 08:49:27 GMT", .seconds(20)), ("Sun Nov  6 08:49:27 1994, 3", .seconds(20)),
+            ("Sun, 06 Nov 1994 08:49:07 GMT", nil),
+        ] as [(String, Duration?)], [-7_200, -90, 0, 90, 7_200, 1e9, -7e8, .nan] as [TimeInterval])
+    func `Retry-After counts from the answer's own Date, whatever this machine's clock says`(
+        header: (value: String, wait: Duration?), ahead: TimeInterval
+    ) async throws {
+        for date in ["Sun, 06 Nov 1994 08:49:07 GMT", "Sun, 06 Nov 1994 08:49:07 GMT, Sun, 06 Nov 1994 08:49:07 GMT"] {
+            let answer = TransportResponse(503, "", headers: ["Retry-After": header.value, "date": date])
+            let now = Date(timeIntervalSince1970: 784_111_747 + ahead)
+            #expect(try await ClientCredentialsLoader(answer: answer, now: now).failure().retryAfter == header.wait)
+        }
     }
 
     @Test func `what the server writes is made one short line`() async throws {

@@ -89,34 +89,27 @@ final class RefreshTokenExpirationTests: Sendable {
         }
     }
 
-    @Test func `it is sent until the last moment, and not after`() async throws {
+    @Test func `53: a refresh token is presented whatever the clock says of its end`() async throws {
         #expect(try await renew(#""refresh_expires_in":100"#, after: 59.5) == 159.5)
-        let transport = ScriptedTransport { .token() }
-        let loader = try RefreshTokenLoader(client(transport))
-        for seconds in [60, 1e9] {
-            time.withLock { $0 = Self.start + seconds }
-            let failure = try await loader.failure(
-                replacing: AccessToken("old", refreshToken: "r1-xyzzy", refreshTokenExpiration: Self.known))
-            #expect(failure.code == .notSignedIn && failure.remedy == .signIn && !failure.mayBeUnderWay)
-            #expect(
-                "\(failure)" == "The refresh token expired at 2001-09-09T01:47:40Z: sign in again. Nothing was sent.")
-            #expect(!texts(failure).contains("xyzzy"))
+        for seconds in [60, 61, 1e9, -1e9] {
+            time.withLock { $0 = Self.start }
+            #expect(try await renew(#""refresh_expires_in":100"#, after: seconds) == seconds + 100)
         }
-        #expect(transport.requests.isEmpty)
     }
 
-    @Test func `one that expires while the client's secret is made is not sent`() async throws {
-        let transport = ScriptedTransport { .token() }
-        let client = try OAuthClient(
-            id: "app",
-            authentication: .clientSecretPost {
-                self.time.withLock { $0 = Self.known }
-                return "secret"
-            }, tokenURL: #require(URL(string: "https://as.example/token")), transport: transport,
-            wallClock: { self.time.withLock { $0 } })
-        let failure = try await RefreshTokenLoader(client).failure(
-            replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
-        #expect(failure.code == .notSignedIn && transport.requests.isEmpty)
+    @Test func `a refusal says that the time was over, and no refusal before it does`() async throws {
+        let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
+        let loader = try RefreshTokenLoader(client(transport))
+        let previous = AccessToken("old", refreshToken: "r1-xyzzy", refreshTokenExpiration: Self.known)
+        for (seconds, isOver) in [(59.0, false), (60, true), (1e9, true)] {
+            time.withLock { $0 = Self.start + seconds }
+            let failure = try await loader.failure(replacing: previous)
+            #expect(failure.code == .refused && failure.remedy == .signIn)
+            let note = "By this machine's clock the refresh token expired at 2001-09-09T01:47:40Z."
+            #expect("\(failure)".contains(note) == isOver, "\(failure)")
+            #expect(!texts(failure).contains("xyzzy"))
+        }
+        #expect(transport.requests.count == 3)
     }
 
     @Test(arguments: [-1e300, -1e15, .nan, .infinity, -.infinity])
@@ -126,17 +119,13 @@ final class RefreshTokenExpirationTests: Sendable {
         let token = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: odd)
         // A date that isn't a number counts as none.
         #expect((token.refreshTokenExpiration == odd) == seconds.isFinite)
-        if seconds.isFinite {
-            #expect(try await "\(loader.failure(replacing: token))".contains("expired at -4712-01-01"))
-        } else {
-            _ = try await loader.loadToken(replacing: token)
-        }
+        _ = try await loader.loadToken(replacing: token)
         time.withLock { $0 = odd }
         guard seconds != .infinity else { return }
         _ = try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
     }
 
-    @Test func `it outlives the program, which then asks for a sign-in and sends nothing`() async throws {
+    @Test func `it outlives the program`() async throws {
         let transport = ScriptedTransport { .token(#""expires_in":10,"refresh_token":"r2","refresh_expires_in":100"#) }
         let store = InMemoryTokenStore(
             StoredToken(AccessToken("", lifetime: .zero, refreshToken: "r1"), received: Self.start))
@@ -145,17 +134,55 @@ final class RefreshTokenExpirationTests: Sendable {
             time.withLock { $0 += seconds }
             let tokens = try TokenService(
                 store: store, environment: environment, loader: RefreshTokenLoader(client(transport)))
-            if seconds < 100 {
-                #expect(try await tokens.retrieveToken().refreshTokenExpiration == time.withLock { $0 + 100 })
-            } else {
-                let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
-                #expect(error?.remedy == .signIn && "\(error as Any)".contains("expired at 2001-09-09T01:49:10Z"))
-                // If the clock was wrong and is corrected, the program can have the token sent after all.
-                time.withLock { $0 -= 200 }
-                await tokens.retryNow()
-                #expect(try await tokens.retrieveToken().value == "abc")
-            }
+            #expect(try await tokens.retrieveToken().refreshTokenExpiration == time.withLock { $0 + 100 })
         }
         #expect(transport.requests.count == 3)
+    }
+
+    /// How far a clock is from the true time at the first answer, at the second one and after.
+    static let steps: [(TimeInterval, TimeInterval)] = [
+        (0, 0), (-10_800, 0), (10_800, 0), (0, 3_600), (0, -3_600), (-10_800, 10_800), (10_800, -10_800), (0, 1e9), (1e9, 0),
+        (-1e9, 0), (0, -1e9), (-1e9, 1e9),
+    ]
+
+    // The server's refresh tokens live for 30 minutes, the access tokens for 10 s.
+    @Test(arguments: steps, [false, true])
+    func `53: a clock that steps ends no session that the server keeps`(
+        clock: (before: TimeInterval, after: TimeInterval), restarts: Bool
+    ) async throws {
+        let transport = ScriptedTransport { .token(#""expires_in":10,"refresh_token":"r2","refresh_expires_in":1800"#) }
+        let store = InMemoryTokenStore(
+            StoredToken(AccessToken("", lifetime: .zero, refreshToken: "r1"), received: Self.start))
+        let manual = ManualClock()
+        let environment = TokenService.Environment(clock: manual, wallClock: { self.time.withLock { $0 } })
+        func service() throws -> TokenService {
+            try TokenService(store: store, environment: environment, loader: RefreshTokenLoader(client(transport)))
+        }
+        var tokens = try service()
+        time.withLock { $0 = Self.start + clock.before }
+        _ = try await tokens.retrieveToken()
+        manual.advance(by: .seconds(20))
+        time.withLock { $0 = Self.start + clock.after + 20 }
+        if restarts { tokens = try service() }
+        _ = try await tokens.retrieveToken()
+        manual.advance(by: .seconds(20))
+        time.withLock { $0 = Self.start + 40 }
+        _ = try await tokens.retrieveToken()
+    }
+
+    @Test func `a refresh token that is over costs one refusal`() async throws {
+        let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
+        let manual = ManualClock()
+        let tokens = try TokenService(
+            environment: .init(clock: manual, wallClock: { self.time.withLock { $0 } }),
+            loader: RefreshTokenLoader(client(transport)))
+        await tokens.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r1", refreshTokenExpiration: Self.known))
+        time.withLock { $0 += 3_600 }
+        for _ in 1...100 {
+            let error = try await #require(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+            #expect(error.remedy == .signIn)
+            manual.advance(by: .seconds(600))
+        }
+        #expect(transport.requests.count == 1)
     }
 }

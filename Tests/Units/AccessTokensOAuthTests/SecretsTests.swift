@@ -73,12 +73,28 @@ struct SecretsTests {
     }
 
     @Test(arguments: [
-        ("aab", "aaab-aab", "a[hidden]-[hidden]"), ("abab", "abababab", "[hidden][hidden]"), ("aa", "aaa", "[hidden]a"),
-        ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
+        ("aaaaab", "aaaaaab-aaaaab", "a[hidden]-[hidden]"), ("ababab", "abababababab", "[hidden][hidden]"),
+        ("aaaaaa", "aaaaaaa", "[hidden]a"), ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
     ])
     func `a secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
+        #expect(failure.serverDescription == shown)
+    }
+
+    @Test(arguments: [
+        ("a", "Bearer a, token a.", "Bearer [hidden], token [hidden]."), ("Be", "Bearer Be be", "Bearer [hidden] be"),
+        ("42", "status 421, code=42&x=1 4242 (42)", "status 421, code=[hidden]&x=1 4242 ([hidden])"),
+        ("12345", "a12345 12345_ ä12345 -12345-", "a12345 12345_ ä12345 -[hidden]-"),
+        ("ab", "a b a-b %61b &#97;b YWI= YWI", "a b a-b [hidden] [hidden] [hidden] [hidden]"),
+        ("a.a", "xa.a.a", "xa.[hidden]"), ("a b", "a+b a%20b ab", "[hidden] [hidden] ab"), (".", "No.", "No."),
+        ("ü", "für ü", "für [hidden]"), ("123456", "a1234567", "a[hidden]7"),
+    ])
+    func `a secret of fewer than six characters hides only itself, as a word`(
+        secret: String, text: String, shown: String
+    ) async throws {
+        let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
+        let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!r!r!"))
         #expect(failure.serverDescription == shown)
     }
 

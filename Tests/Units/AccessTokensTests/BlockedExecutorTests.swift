@@ -49,7 +49,9 @@ struct BlockedExecutorTests {
     @Test func `a loader whose cancellation handler blocks holds up no fence and no other caller's limit`() async throws {
         let clock = ManualClock(), semaphore = Semaphore(), handling = SingleResult<Void>(), began = SingleResult<Void>()
         let ends = [SingleResult<AccessToken>(), SingleResult()]
-        let service = TokenService(environment: .driven(by: QueueExecutor(isConcurrent: true), clock: clock)) { previous in
+        let service = TokenService(environment: .driven(by: QueueExecutor(isConcurrent: true), clock: clock), isRepeatable: true)
+        {
+            previous in
             guard previous == nil else { return try await ends[1].value() }
             return try await withTaskCancellationHandler {
                 began.complete(with: .success(()))

@@ -48,9 +48,8 @@ struct LifetimeTests {
         #expect(watched == nil)
     }
 
-    @Test(arguments: [true, false])
-    func `after reset and release nothing is left running`(isRepeatable: Bool) throws {
-        let scene = Scene(isRepeatable: isRepeatable, endsWhenCancelled: true)
+    @Test func `after reset and release nothing is left running`() throws {
+        let scene = Scene(isRepeatable: true, endsWhenCancelled: true)
         weak let watched = scene.service
         let waiting = scene.call(within: .seconds(100))
         scene.reset()

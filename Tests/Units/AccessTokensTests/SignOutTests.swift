@@ -20,13 +20,12 @@ struct SignOutTests {
 
     // Museum 7: sign-out during a load is undone by its result (supabase-swift#1371; Alamofire; Auth0.swift).
     @Test(arguments: [true, false])
-    func `a load that began before the reset is cancelled, and its result discarded`(isRepeatable: Bool) throws {
+    func `the result of a load that began before the reset is discarded`(isRepeatable: Bool) throws {
         let scene = Scene(isRepeatable: isRepeatable)
         let waiting = scene.calls(3)
         let load = try scene.load()
         scene.reset()
         #expect(waiting.allSatisfy { $0.code == .reset }, "those who wait learn it at once")
-        #expect(load.isCancelled)
         scene.succeed(load, with: .hour("old"))
         #expect(scene.service.cachedToken == nil)
         let next = scene.call()
@@ -86,7 +85,6 @@ struct SignOutTests {
         let load = try scene.load()
         scene.replace(with: .hour("given"))
         #expect(waiting.allSatisfy { $0.value?.value == "given" })
-        #expect(load.isCancelled)
         scene.succeed(load, with: .hour("late"))
         #expect(scene.call().value?.value == "given")
     }
@@ -147,5 +145,51 @@ struct SignOutTests {
             await service.join(callers: 1, seen: 0) { answers.append(try? $0.get().value) }
         }
         #expect(answers.entries == ["given"])
+    }
+
+    // Four of five servers keep the successor alive if only the presented token is revoked.
+    @Test(arguments: [true, false], [true, false])
+    func `a fence lets a load that spends a grant end, and hands its grant over`(byReset: Bool, isRepeatable: Bool) throws {
+        let scene = try Scene.holding(.granted("old"), isRepeatable: isRepeatable)
+        scene.invalidate(.hour("old"))
+        let caller = scene.call(), load = try scene.load()
+        if byReset { scene.reset() } else { scene.replace(with: .granted("given")) }
+        #expect(byReset ? caller.code == .reset : caller.value?.value == "given", "at once")
+        #expect(!load.isCancelled)
+        let drain = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(60)) }
+        #expect(!drain.isDone, "the program's end waits for it")
+        scene.succeed(load, with: .granted("successor"))
+        #expect(drain.value == true)
+        let reason = byReset ? "signedOut" : "replaced"
+        #expect(scene.discards == ["old \(reason)", "successor \(reason)"])
+        #expect(scene.service.cachedToken?.value == (byReset ? nil : "given"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a fence cancels a load that spends no grant and may be repeated`(byReset: Bool) throws {
+        let scene = Scene(isRepeatable: true)
+        _ = scene.call()
+        let load = try scene.load()
+        if byReset { scene.reset() } else { scene.replace(with: .hour("given")) }
+        #expect(load.isCancelled)
+    }
+
+    @Test func `a load that a fence let go on is cancelled once it is forgotten, whatever runs since`() throws {
+        let scene = Scene()
+        _ = scene.call()
+        let first = try scene.load()
+        scene.reset()
+        _ = scene.call()
+        let second = try scene.load()
+        scene.reset()
+        scene.advance(by: .milliseconds(119_999))
+        let third = scene.call()
+        #expect(!first.isCancelled && !second.isCancelled)
+        scene.advance(by: .milliseconds(1))
+        scene.retryNow()
+        #expect(first.isCancelled && second.isCancelled && !third.isDone)
+        scene.succeed(second, with: .granted("late"))
+        try scene.deliver(.hour("new"))
+        #expect(third.value?.value == "new" && scene.discards == ["late signedOut"])
     }
 }

@@ -18,8 +18,8 @@ extension World {
             case .gaveUp(_, let number): check(fences.contains(number), "a fence tells what it gave up before it ends")
             case .cancel(let id):
                 check(
-                    machine.isRepeatable || loads.allSatisfy { $0.id != id || !stands($0) },
-                    "an unrepeatable load is cancelled by a fence, or when it is forgotten")
+                    loads.allSatisfy { $0.id != id || machine.isRepeatable && !mayBringGrant($0) || isForgotten($0) },
+                    "a load that may bring a grant is cancelled when it is forgotten, also if there was a fence")
             case .perform(let operation):
                 check(machine.hasStore && running == nil, "the store does one thing at a time")
                 if case .load = operation.kind {
@@ -89,7 +89,10 @@ extension World {
             check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
         }
         check(!loads.contains { $0.id == flight.id }, "a flight starts once")
-        loads.append(Load(id: flight.id, start: flight.start, generation: machine.generation))
+        loads.append(
+            Load(
+                id: flight.id, start: flight.start, generation: machine.generation,
+                hasGrant: flight.previous?.refreshToken != nil))
     }
 
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
@@ -101,16 +104,30 @@ extension World {
         if !isArrival {
             // In a drained service no load may start, which has the same effect as a failed load.
             if machine.isDrained, now >= hardEnd { hasFailed = true }
-            check(now < hardEnd || token == held && hasFailed, "44: inside its leeway only after a transient failure")
+            check(
+                now < hardEnd || token == held && hasFailed || survivesRefusal(token),
+                "44: inside its leeway only after a transient failure")
         }
         check(!discarded.contains(token.value), "nor one whose grant was given up")
         check(generation >= machine.lastReset, "no token crosses a reset")
-        check(refused?.token.value != token.value, "a refused token is not served")
+        check(refused?.token.value != token.value || survivesRefusal(token), "a refused token is not served")
+    }
+
+    /// 49: whether a refused token is in use, since refusals may cause no load.
+    func survivesRefusal(_ token: AccessToken) -> Bool {
+        machine.rejections.limit(at: now) != nil && machine.state.cached?.forRetry?.value == token.value
+    }
+
+    /// Whether a fence must not cancel a load; one that may be repeated is cancelled at its limit all the same.
+    private func mayBringGrant(_ load: Load) -> Bool { load.hasGrant && load.generation < machine.generation }
+
+    private func isForgotten(_ load: Load) -> Bool {
+        now >= load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
     }
 
     /// 46: whether a load blocks others; not if it is from before a fence, nor long after its start.
     private func stands(_ load: Load) -> Bool {
-        load.generation == machine.generation && now < load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
+        load.generation == machine.generation && !isForgotten(load)
     }
 
     /// Checks that a caller gets a transient error only if there is no token that is still valid for a while.

@@ -116,7 +116,7 @@ extension World {
             noteRefusal(of: token)
             machine.invalidate(token, at: now)
             if let end = born[token.value]?.end, end > now {
-                check(machine.state.cached == nil, "a refused token is dropped")
+                check(machine.state.cached == nil || survivesRefusal(token), "a refused token is dropped")
             }
         case .invalidateOlder:
             guard let token = refused?.token else { return }

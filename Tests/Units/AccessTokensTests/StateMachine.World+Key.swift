@@ -35,7 +35,7 @@ extension World {
         func add(_ cached: TokenService.CachedToken) {
             let end = steps(cached.expiry)
             key += [end, min(steps(cached.refreshFrom), end), min(steps(cached.refreshStart), end)]
-            key.append(min(cached.failedRefreshes, 1) + (cached.isInLeeway ? 2 : 0))
+            key.append(min(cached.failedRefreshes, 1) + (cached.isInLeeway ? 2 : 0) + (cached.forRetry == nil ? 0 : 4))
             key.append(steps(cached.inLeeway(at: now)?.expiry))
         }
         switch machine.state {

@@ -34,7 +34,7 @@ struct World: Sendable {
     }
 
     struct Load: Sendable {
-        let id: Int, start: Duration, generation: Int
+        let id: Int, start: Duration, generation: Int, hasGrant: Bool
     }
 
     static let step = Duration.seconds(100)

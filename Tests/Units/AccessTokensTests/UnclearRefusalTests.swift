@@ -7,14 +7,16 @@ import TokenServiceConcurrency
 struct UnclearRefusalTests {
     private static let unclear = ScriptedFailure(.signInOrRegistration, message: "bare 400")
 
-    private func refuse(_ scene: Scene, after pause: Duration = .seconds(60)) throws -> TokenServiceError? {
+    private func refuse(_ scene: Scene, after pause: Duration = .seconds(300)) throws -> TokenServiceError? {
         scene.advance(by: pause)
         let caller = scene.call()
         scene.fail(try scene.load(), with: Self.unclear)
         return caller.error as? TokenServiceError
     }
 
-    @Test func `the third one counts as a refused grant, with its headline, and the server is asked no more`() throws {
+    @Test func `the third one in ten minutes counts as a refused grant, with its headline, and the server is asked no more`()
+        throws
+    {
         let scene = Scene()
         for _ in 1...2 {
             let error = try refuse(scene)
@@ -26,6 +28,32 @@ struct UnclearRefusalTests {
         #expect(third?.description.contains("pass the new token to replace(with:)") == true)
         scene.advance(by: .seconds(1_000_000))
         #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 3)
+    }
+
+    // A server's bad minute, or ten processes that are refused in the same second.
+    @Test(arguments: [0, 1, 60, 299])
+    func `53: many within ten minutes end no session`(seconds: Int) throws {
+        let scene = Scene()
+        for number in 0...20 {
+            scene.retryNow()
+            let error = try refuse(scene, after: number == 0 ? .zero : .seconds(seconds))
+            guard number < 2 || number * seconds < 600 else { return #expect(error?.remedy == .signIn) }
+            #expect(error?.remedy == .signInOrRegistration, "\(number)")
+        }
+    }
+
+    @Test func `the ten minutes begin with the first refusal since a success`() throws {
+        let scene = Scene()
+        _ = try refuse(scene, after: .zero)
+        _ = try refuse(scene, after: .seconds(3_600))
+        _ = scene.call()
+        scene.advance(by: .seconds(60))
+        _ = scene.call()
+        scene.invalidate(try scene.deliver(.hour("a")))
+        for pause in [Duration.zero, .seconds(60), .seconds(60), .seconds(479)] {
+            #expect(try refuse(scene, after: pause)?.remedy == .signInOrRegistration)
+        }
+        #expect(try refuse(scene, after: .seconds(60))?.remedy == .signIn)
     }
 
     @Test func `each waits for the longest pause`() throws {
@@ -89,7 +117,7 @@ struct UnclearRefusalTests {
         let scene = Scene()
         for number in 1...3 {
             scene.retryNow()
-            #expect(try refuse(scene, after: .zero)?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
+            #expect(try refuse(scene)?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
         }
         scene.retryNow()
         #expect(try refuse(scene, after: .zero)?.remedy == .signIn, "asked again because of the tap, and as dead as before")
@@ -98,10 +126,10 @@ struct UnclearRefusalTests {
     @Test func `failures of another kind between them neither count nor help`() throws {
         let scene = Scene()
         for number in 1...3 {
-            scene.advance(by: .seconds(100))
+            scene.advance(by: .seconds(200))
             _ = scene.call()
             scene.fail(try scene.load())
-            #expect(try refuse(scene, after: .seconds(100))?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
+            #expect(try refuse(scene, after: .seconds(200))?.remedy == (number < 3 ? .signInOrRegistration : .signIn))
         }
     }
 }

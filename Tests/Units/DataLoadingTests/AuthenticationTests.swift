@@ -7,6 +7,10 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct AuthenticationTests {
     static func refusal(_ headers: String) -> String { "HTTP/1.1 401 No\r\n\(headers)Content-Length: 2\r\n\r\nno" }
@@ -189,5 +193,58 @@ struct AuthenticationTests {
         }
         #expect(error?.code == .unusableToken && error?.description.contains("secret") == false)
         #expect(server.arrivals.all.isEmpty)
+    }
+
+    @Test func `49: a server that refuses every token ends requests with the time of the next load, and costs another none`()
+        async throws
+    {
+        let refusing = try LoopbackServer { _ in .bytes(ResourceServer.invalidToken) }
+        let fine = try LoopbackServer { _ in ResourceServer.ok("fine") }, loads = Lock(0)
+        let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in
+            let number = loads.withLock { loads in
+                loads += 1
+                return loads
+            }
+            return AccessToken("access-\(number)", lifetime: .seconds(3600))
+        }
+        let loader = DataLoaderFactory(tokens: try OriginTokens(tokens, for: [refusing.url, fine.url])).makeLoader()
+        var told = 0
+        for _ in 1...8 {
+            let error = await #expect(throws: (any Error).self) { try await loader.perform(Request(url: refusing.url)) }
+            if let error = error as? TokenServiceError {
+                #expect(error.code == .tooManyInvalidations && error.retryAt != nil)
+                told += 1
+            } else {
+                #expect((error as? DataLoadingError)?.code == .unauthorized)
+            }
+            #expect(try await loader.perform(Request(url: fine.url)).status == 200)
+        }
+        let count = loads.withLock { $0 }
+        #expect(told >= 5 && count == 6)
+    }
+
+    @Test(arguments: [true, false])
+    func `the wait for a token is part of the request's time`(isSecond: Bool) async throws {
+        let server = try LoopbackServer { _ in .bytes(ResourceServer.invalidToken) }
+        let clock = ManualClock(), loads = Lock(0)
+        let tokens = TokenService(environment: .init(clock: clock)) { _ in
+            let isFirst = loads.withLock { loads in
+                loads += 1
+                return loads == 1
+            }
+            if !isFirst || !isSecond { try await clock.sleep(for: .seconds(3600)) }
+            return AccessToken("access", lifetime: .seconds(7200))
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForResource = 20
+        let factory = DataLoaderFactory(
+            session: URLSession(configuration: configuration), tokens: try OriginTokens(tokens, for: [server.url]))
+        let loader = factory.makeLoader(), url = server.url
+        let request = Task { try await loader.perform(Request(url: url)) }
+        // The load sleeps, and either the request has its limit, or it finds that its time is over.
+        while loads.withLock({ $0 }) < (isSecond ? 2 : 1) { await Task.yield() }
+        clock.advance(by: .seconds(20))
+        let error = await #expect(throws: DataLoadingError.self) { try await request.value }
+        #expect(error?.code == .timedOut)
     }
 }

@@ -14,11 +14,14 @@ final class ScopedServer: Sendable {
     }
 
     let log = Log()
+    /// Once there is a line, it closes its connections without an answer.
+    let silence = Log()
     private let server: LoopbackServer
     var url: URL { server.url.deletingLastPathComponent() }
 
     init(refusal: String = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"SCOPE\"\r\n") throws {
-        server = try LoopbackServer { [log] text in
+        server = try LoopbackServer { [log, silence] text in
+            if !silence.all.isEmpty { return .bytes("") }
             let arrival = ResourceServer.Arrival(text: text), path = String(arrival.path.dropFirst())
             log.append("\(path) with \(arrival.token ?? "none")")
             if arrival.token?.split(separator: ".").contains(path[...]) ?? false { return ResourceServer.ok("ok") }

@@ -9,7 +9,8 @@ extension HTTPClient {
     /// Sends a request with a token if it goes to the origin that the
     /// tokens are for, and after a 401 once more with another one.
     ///
-    /// Pass `canRepeat: false` if the body is a stream.
+    /// The time is for the tokens, too. Pass `canRepeat: false` if the
+    /// body is a stream.
     func execute(
         _ request: HTTPClientRequest, timeout: TimeAmount,
         with tokens: TokenService, for origin: Origin,
@@ -19,7 +20,7 @@ extension HTTPClient {
         guard Origin(request.url) == origin,
             !request.headers.contains(name: "Authorization")
         else { return try await execute(request, deadline: deadline) }
-        let token = try await tokens.retrieveToken()
+        let token = try await tokens.retrieveToken(within: deadline.rest)
         let first = try await execute(
             request.with(token), deadline: deadline)
         guard first.refusesToken(of: origin) else { return first }
@@ -27,11 +28,18 @@ extension HTTPClient {
             await tokens.invalidate(token)
             return first
         }
-        let next = try await tokens.retrieveToken(insteadOf: token)
+        let next = try await tokens.retrieveToken(
+            insteadOf: token, within: deadline.rest)
         let second = try await execute(
             request.with(next), deadline: deadline)
         if second.refusesToken(of: origin) { await tokens.invalidate(next) }
         return second
+    }
+}
+
+extension NIODeadline {
+    fileprivate var rest: Duration {
+        .nanoseconds((self - .now()).nanoseconds)
     }
 }
 

@@ -59,6 +59,24 @@ struct `An HTTP client of your own` {
         #expect(await Set(requests(server, canRepeat ? 2 : 1)).count == (canRepeat ? 2 : 1))
     }
 
+    @Test(arguments: [true, false])
+    func `the wait for a token is part of the request's time`(isSecond: Bool) async throws {
+        let clock = ManualClock()
+        let tokens = TokenService { previous in
+            if !isSecond || previous != nil { try await clock.sleep(for: .seconds(1)) }
+            return AccessToken("first", refreshToken: "grant")
+        }
+        let server = try server { _ in false }, origin = try #require(Origin(server.url.absoluteString))
+        let error = await #expect(throws: TokenServiceError.self) {
+            try await withClient(.init()) { client in
+                _ = try await client.execute(
+                    HTTPClientRequest(url: server.url.absoluteString), timeout: .seconds(isSecond ? 5 : 1), with: tokens,
+                    for: origin)
+            }
+        }
+        #expect(error?.code == .deadlineExceeded)
+    }
+
     @Test func `a 401 that asks for something else is returned`() async throws {
         let token = try await tokens.retrieveToken()
         let server = try server(accepting: { _ in false }, challenge: #"Basic realm="x""#)
