@@ -12,7 +12,7 @@ struct ConfigurationTests {
         do {
             _ = try EtcdTokenStore(key: key, endpoints: urls, user: user, allowsPlainHTTP: plain)
             return nil
-        } catch {
+        } catch let error as EtcdError {
             #expect(error.code == .invalidConfiguration && !"\(error)".contains("hush"))
             return "\(error)"
         }
