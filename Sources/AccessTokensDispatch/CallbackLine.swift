@@ -57,9 +57,17 @@ final class CallbackLine: Sendable {
 
     /// Retrieves a token instead of a refused one; the refusal counts as an operation.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) -> Position {
-        let call: Call
-        do { call = try waitingCall(handler) } catch { return answerOutOfTurn(handler, error) }
         service.refuse(refused, ifCurrent: true)
+        let call: Call
+        do {
+            call = try waitingCall(handler)
+        } catch {
+            perform { service, finish in
+                service.settle()
+                finish {}
+            }
+            return answerOutOfTurn(handler, error)
+        }
         let urgency = Urgency.current
         return advance { $0.append(call, insteadOf: refused, as: urgency) }
     }

@@ -9,7 +9,8 @@ import TokenServiceConcurrency
 /// another caller's limit.
 ///
 /// All services of a program share one, except those whose environment has an executor: their steps are short, and a program may
-/// have a service for each of ten thousand users. Loaders, stores and other code of the program never run here.
+/// have a service for each of ten thousand users. Loaders and stores never run here; of a program's own
+/// code only the clocks of its environment do, and the `deinit` of what a service is the last to hold.
 package final class ServiceQueue: TaskExecutor {
     /// The queue of all services whose environment has no executor.
     package static let shared = ServiceQueue()
@@ -97,17 +98,18 @@ package final class ServiceQueue: TaskExecutor {
         }
     }
 
-    /// Starts a task after a time, or a little earlier if the wall clock was moved.
+    /// Starts a task after a time, or earlier if the wall clock was set forward.
     ///
-    /// Dispatch's clock stands still while the machine sleeps, and the wall clock may be set back. Two timers are enough: one of
-    /// the two clocks has reached the time.
+    /// Dispatch's clock stands still while the machine sleeps, and the wall clock may be set back, so there is a timer on each. If
+    /// both happen, the task starts when the rest of the time has passed on one of them.
     func run(after time: Duration, _ body: @escaping @Sendable () async -> Void) {
-        // A longer time comes as several: a number of nanoseconds must not overflow.
-        let nanoseconds = min(max(time, .zero), .seconds(1 << 30)) / .nanoseconds(1)
-        let interval = DispatchTimeInterval.nanoseconds(Int(nanoseconds))
+        // A longer time comes as several. In two parts, since nanoseconds alone overflow where an Int has 32 bits.
+        let (seconds, attoseconds) = min(max(time, .zero), .seconds(1 << 30)).components
+        let whole = DispatchTimeInterval.seconds(Int(seconds))
+        let rest = DispatchTimeInterval.nanoseconds(Int(attoseconds / 1_000_000_000))
         let start: @Sendable () -> Void = { Task.detached(on: self) { await body() } }
-        queue.asyncAfter(deadline: .now() + interval, execute: start)
-        queue.asyncAfter(wallDeadline: .now() + interval, execute: start)
+        queue.asyncAfter(deadline: .now() + whole + rest, execute: start)
+        queue.asyncAfter(wallDeadline: .now() + whole + rest, execute: start)
     }
 }
 

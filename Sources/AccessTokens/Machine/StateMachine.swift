@@ -131,6 +131,7 @@ extension TokenService.StateMachine {
     /// Learns of an act of the program, which has taken effect for callers when it was made.
     @inline(never)
     mutating func heed(_ notice: TokenService.Notice) {
+        elapse(to: notice.time)
         // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
         if notice.act.isFence, case .success = answer { (answer, isAwaited) = (nil, true) }
         switch notice.act {
@@ -173,7 +174,7 @@ extension TokenService.StateMachine {
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
-            isDrained: isDrained, isSignedIn: isSignedIn)
+            isDrained: isDrained, isSignedIn: isSignedIn, isKeptInUse: state.cached?.forRetry != nil)
     }
 
     /// The next time at which a deadline changes something for the waiters; `nil`: there is none.

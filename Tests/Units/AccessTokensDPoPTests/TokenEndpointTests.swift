@@ -159,7 +159,7 @@ struct TokenEndpointTests {
         let error = try await failure(server, key: key)
         #expect(
             error.description
-                == "The authorization server at https://as.example/token refused the request: invalid_dpop_proof, status 400: correct this "
+                == "The authorization server at https://as.example/token refused the request: invalid_dpop_proof, status 400. Correct this "
                 + "machine's clock, or the server's: the proof was made at 1994-11-06T08:49:37Z, and the server's Date is "
                 + "1994-11-06T07:49:37Z.")
         #expect(error.remedy == .programChange && server.facts.spent == [])
