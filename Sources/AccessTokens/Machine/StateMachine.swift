@@ -131,7 +131,6 @@ extension TokenService.StateMachine {
     /// Learns of an act of the program, which has taken effect for callers when it was made.
     @inline(never)
     mutating func heed(_ notice: TokenService.Notice) {
-        elapse(to: notice.time)
         // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
         if notice.act.isFence, case .success = answer { (answer, isAwaited) = (nil, true) }
         switch notice.act {
