@@ -220,16 +220,13 @@ extension TokenService {
         let isDrained: Bool
         /// Whether there is a grant to load with; `nil`: memory doesn't tell.
         let isSignedIn: Bool?
-        /// Whether the token was refused already, and stays in use because no other may be loaded yet.
-        let isKeptInUse: Bool
 
         init(
             token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
             publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false,
-            isSignedIn: Bool? = nil, isKeptInUse: Bool = false
+            isSignedIn: Bool? = nil
         ) {
             self.isDrained = isDrained
-            self.isKeptInUse = isKeptInUse
             self.isSignedIn = isSignedIn
             self.expiry = expiry ?? .forever
             self.refreshFrom = refreshFrom ?? .forever
@@ -251,7 +248,7 @@ extension TokenService {
 
         /// Shows no longer what an act of the program ended, before the machine learns of it.
         mutating func heed(_ notice: Notice) {
-            if case .refusal(let token) = notice.act, hit.token?.value != token.value || isKeptInUse { return }
+            if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
             let isSignedIn =
                 switch notice.act {
                 case .signIn: true

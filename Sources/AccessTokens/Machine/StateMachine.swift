@@ -173,7 +173,7 @@ extension TokenService.StateMachine {
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
-            isDrained: isDrained, isSignedIn: isSignedIn, isKeptInUse: state.cached?.forRetry != nil)
+            isDrained: isDrained, isSignedIn: isSignedIn)
     }
 
     /// The next time at which a deadline changes something for the waiters; `nil`: there is none.
