@@ -4,12 +4,11 @@ import TokenServiceConcurrency
 
 /// The articles' token service: completion handlers on a queue, with the state of a `TokenService`.
 ///
-/// Every handler is called exactly once, on the queue, in the order of the calls, never on the caller's stack. This holds even if
-/// this object is released meanwhile, if the loader never answers (time-out) or answers twice, or if the queue is concurrent.
-/// Methods may be called from any thread. A call made before a reset belongs to the session before it. Only two results are
-/// delivered ahead of their turn: that a call's own limit has passed, and that a loader would wait for itself. A call that was
-/// cancelled is the one exception: its handler isn't called. Another object over the same service has an order of its own, even
-/// with the same queue.
+/// Every handler is called exactly once, unless its call is cancelled, on the queue, in the order of the calls, never on the
+/// caller's stack. This holds even if this object is released meanwhile, if the loader never answers (time-out) or answers twice,
+/// or if the queue is concurrent. Methods may be called from any thread. A call made before a reset belongs to the session before
+/// it. Only two results are delivered ahead of their turn: that of a call whose own limit has passed, and the error of a loader
+/// that would wait for itself. Another object over the same service has an order of its own, even with the same queue.
 ///
 /// `queue.sync {}` waits for the handlers of earlier calls that found a valid token; a miss takes as long as its load. Handlers
 /// that are ready together share a dispatch. Hits called while they run join it, 64 at most, so that handlers that call again

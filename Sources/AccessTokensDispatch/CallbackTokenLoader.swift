@@ -12,8 +12,9 @@ public protocol CallbackTokenLoader: Sendable {
 
     /// Gets a new token and passes it to `handler`.
     ///
-    /// Called on a thread of its own, so it may block; with an executor in the service's environment, there. Only one *current*
-    /// load calls it at a time; at most two loads that were given up may not have called back yet.
+    /// Called on a thread of its own, so it may block. If the service's environment has a `loadExecutor`, it is called there, and
+    /// if it has only an `executor`, on the default pool. Only one *current* load calls it at a time; at most two loads that were
+    /// given up may not have called back yet.
     ///
     /// - Parameters:
     ///   - previous: The token to replace, whose refresh token is the grant; `nil` on the first load and after a sign-out.

@@ -39,8 +39,8 @@ extension TokenService {
         ///     all services share. That queue needs no thread of Swift's pool, nor of `DispatchQueue.global()`, so callers that
         ///     block all of those threads delay no other caller and no limit.
         ///   - loadExecutor: Where the loader and the store run; `nil`: on the default pool. If code of your program blocks the
-        ///     pool's threads, an `async` loader and a store need one. A loader with a completion handler is called on a thread of
-        ///     its own.
+        ///     pool's threads, an `async` loader and a store need one. Without either executor, a loader with a completion handler is
+        ///     called on a thread of its own.
         public init(
             clock: any Clock<Duration> = ContinuousClock(),
             wallClock: @escaping @Sendable () -> Date = { Date() },

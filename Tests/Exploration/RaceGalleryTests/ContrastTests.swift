@@ -25,10 +25,10 @@ import Testing
         Row(.threadSafe, callers: 2, 12, failing: 0),
         Row(.threadSafe, callers: 3, delays: 3, 39, failing: 0),
         Row(.threadSafe, callers: 4, delays: 3, 83, failing: 0),
-        Row(.callbackShim, callers: 3, delays: 3, 127, failing: 0),
-        Row(.callbackShim, callers: 4, delays: 3, 173, failing: 0),
-        Row(.tokenService, callers: 3, delays: 3, 357, failing: 0),
-        Row(.tokenService, callers: 4, delays: 3, 553, failing: 0),
+        Row(.callbackShim, callers: 3, delays: 3, 92, failing: 0),
+        Row(.callbackShim, callers: 4, delays: 3, 129, failing: 0),
+        Row(.tokenService, callers: 3, delays: 3, 280, failing: 0),
+        Row(.tokenService, callers: 4, delays: 3, 449, failing: 0),
     ]
 
     /// Each takes some seconds in a debug build.
