@@ -69,7 +69,7 @@ extension RealServerTests {
     @Test func `a clock that is wrong by an hour is refused, and the error has both times`() async throws {
         let key = try await key(wallClock: { Date().addingTimeInterval(-3600) })
         let error = try await #require(throws: OAuthError.self) { try await boundClient(key).token(for: password) }
-        #expect(error.error == "invalid_dpop_proof" && error.description.contains("correct this machine's clock"), "\(error)")
+        #expect(error.error == "invalid_dpop_proof" && error.description.contains("Correct this machine's clock"), "\(error)")
     }
 }
 
