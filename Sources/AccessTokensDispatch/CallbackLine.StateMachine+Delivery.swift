@@ -102,7 +102,7 @@ extension CallbackLine.StateMachine {
         return desertedWaiter(of: segment)
     }
 
-    private func desertedWaiter(of segment: Int) -> TokenService.CallbackPlace? {
+    func desertedWaiter(of segment: Int) -> TokenService.CallbackPlace? {
         guard self[segment].waiting == 0, case .carried(let waiter) = self[segment].stage else { return nil }
         return waiter
     }

@@ -47,7 +47,14 @@ extension CallbackLine.StateMachine {
             guard let leaving = self[position.segment].takeCall(at: position.call) else { continue }
             let answer = self[position.segment].answer ?? .failure(TokenServiceError(.deadlineExceeded))
             answerOutOfTurn(leaving, at: position, with: answer)
+            if let waiter = desertedWaiter(of: position.segment) { deserted.append((position.segment, waiter)) }
         }
+    }
+
+    mutating func takeDeserted() -> [(segment: Int, waiter: TokenService.CallbackPlace)] {
+        guard !deserted.isEmpty else { return [] }
+        defer { deserted = [] }
+        return deserted
     }
 
     /// Returns how to change the alarm; `nil`: it stays.

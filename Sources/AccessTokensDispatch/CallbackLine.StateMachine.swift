@@ -14,6 +14,8 @@ extension CallbackLine {
         var outOfTurn: [Segment] = []
         /// How many calls never were in the line.
         var besides = 0
+        /// The waiters in the lobby whose calls have all expired, with their segments.
+        var deserted: [(segment: Int, waiter: TokenService.CallbackPlace)] = []
         /// The calls that were cancelled while a delivery had them.
         var cancelled: Set<Position> = []
         /// The limits of calls that may have to wait; includes some of calls that have been delivered.

@@ -138,12 +138,13 @@ final class CallbackLine: Sendable {
     /// Changes the state, then starts what the change made necessary, outside the lock.
     @discardableResult
     private func advance<Outcome: Sendable>(_ change: (inout StateMachine) -> Outcome) -> Outcome {
-        let (outcome, carrier, alarm, isToDispatch) = state.withLock { state in
+        let (outcome, carrier, alarm, isToDispatch, deserted) = state.withLock { state in
             let outcome = change(&state)
             epoch.store(state.epoch, ordering: .releasing)
             isLineWaiting.store(!state.segments.isEmpty, ordering: .relaxed)
-            return (outcome, state.beginCarrying(), state.nextAlarm(), state.beginDispatch())
+            return (outcome, state.beginCarrying(), state.nextAlarm(), state.beginDispatch(), state.takeDeserted())
         }
+        for (segment, waiter) in deserted { leave(waiter, for: segment) }
         if let carrier { carryIn(as: carrier) }
         if let alarm { set(alarm) }
         if isToDispatch {

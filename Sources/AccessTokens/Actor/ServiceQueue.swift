@@ -98,13 +98,13 @@ package final class ServiceQueue: TaskExecutor {
         }
     }
 
-    /// Starts a task after a time, or earlier if the wall clock was set forward.
+    /// Starts a task after a time, or earlier if the wall clock was set forward, and starts it again later.
     ///
     /// Dispatch's clock stands still while the machine sleeps, and the wall clock may be set back, so there is a timer on each. If
-    /// both happen, the task starts when the rest of the time has passed on one of them.
+    /// both happen, the task starts when the rest of the time has passed on one of them. So `time` must be short.
     func run(after time: Duration, _ body: @escaping @Sendable () async -> Void) {
-        // A longer time comes as several. In two parts, since nanoseconds alone overflow where an Int has 32 bits.
-        let (seconds, attoseconds) = min(max(time, .zero), .seconds(1 << 30)).components
+        // In two parts, since nanoseconds alone overflow where an Int has 32 bits.
+        let (seconds, attoseconds) = max(time, .zero).components
         let whole = DispatchTimeInterval.seconds(Int(seconds))
         let rest = DispatchTimeInterval.nanoseconds(Int(attoseconds / 1_000_000_000))
         let start: @Sendable () -> Void = { Task.detached(on: self) { await body() } }

@@ -127,9 +127,11 @@ extension TokenService {
 
 /// Hands every event to every subscriber, each with its own bounded buffer.
 package final class EventHub<Event: Sendable>: Sendable {
+    private typealias Subscriber = (continuation: AsyncStream<Event>.Continuation, isMeant: @Sendable (Event) -> Bool)
+
     private struct Subscribers {
         var next = 0
-        var streams: [(id: Int, continuation: AsyncStream<Event>.Continuation)] = []
+        var streams: [(id: Int, subscriber: Subscriber)] = []
     }
 
     private let subscribers = Lock(Subscribers())
@@ -138,17 +140,21 @@ package final class EventHub<Event: Sendable>: Sendable {
     package init() {}
 
     deinit {
-        if use.wasUsed { for stream in current { stream.finish() } }
+        if use.wasUsed { for subscriber in current { subscriber.continuation.finish() } }
     }
 
     /// Returns a stream of the events from now on; a slow reader loses the oldest events.
-    package func subscribe(bufferingNewest limit: Int) -> AsyncStream<Event> {
+    ///
+    /// - Parameter isMeant: Whether the stream gets an event.
+    package func subscribe(
+        bufferingNewest limit: Int, where isMeant: @escaping @Sendable (Event) -> Bool = { _ in true }
+    ) -> AsyncStream<Event> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingNewest(max(limit, 1)))
         use.begin()
         let id = subscribers.withLock { subscribers in
             subscribers.next += 1
-            subscribers.streams.append((subscribers.next, continuation))
+            subscribers.streams.append((subscribers.next, (continuation, isMeant)))
             return subscribers.next
         }
         continuation.onTermination = { [weak self] _ in
@@ -162,11 +168,15 @@ package final class EventHub<Event: Sendable>: Sendable {
     /// - Parameter event: Made only if there is a subscriber.
     package func send(_ event: @autoclosure () -> Event) {
         // Outside the lock: resuming a reader may call its executor, which is foreign code.
-        if use.wasUsed { for stream in current { stream.yield(event()) } }
+        guard use.wasUsed else { return }
+        for subscriber in current {
+            let event = event()
+            if subscriber.isMeant(event) { subscriber.continuation.yield(event) }
+        }
     }
 
-    private var current: [AsyncStream<Event>.Continuation] {
-        subscribers.withLock { $0.streams.map { $0.continuation } }
+    private var current: [Subscriber] {
+        subscribers.withLock { $0.streams.map { $0.subscriber } }
     }
 }
 

@@ -89,6 +89,10 @@ package final class Sleeper: Sendable {
     /// So a series of times that each come a little earlier adds a sleep for each halving, down to a millisecond, not for each
     /// time.
     private static let many = 4
+    /// How long a sleep at Dispatch lasts at most; the next one follows.
+    ///
+    /// A sleep may end late by a tenth of its time, and by all of it if the machine sleeps and the wall clock is set back meanwhile.
+    private let longestSleep: Duration
     /// How many cancelled alarms may stay in the heap.
     private static let few = 64
 
@@ -99,9 +103,10 @@ package final class Sleeper: Sendable {
     private let executor: (any TaskExecutor)?
     private let state = Lock(State())
 
-    init(clock: ServiceClock, executor: (any TaskExecutor)?) {
+    init(clock: ServiceClock, executor: (any TaskExecutor)?, longestSleep: Duration = .seconds(5)) {
         self.clock = clock
         self.executor = executor
+        self.longestSleep = longestSleep
     }
 
     deinit {
@@ -112,6 +117,9 @@ package final class Sleeper: Sendable {
     var counts: (alarms: Int, sleeps: Int, slots: Int) {
         state.withLock { ($0.alarms.count, $0.sleeps.count, $0.bells.count) }
     }
+
+    /// When a task wakes next; `nil`: none sleeps.
+    var nextWake: Duration? { state.withLock { $0.sleeps.last?.end } }
 
     /// Adds an alarm; ``Alarm/set()`` sets it.
     func add(at time: Duration, _ ring: @escaping Ring) -> Alarm {
@@ -138,8 +146,10 @@ package final class Sleeper: Sendable {
 
     /// Makes sure that a task checks the alarms at this time.
     private func sleep(until time: Duration) {
-        let rest = time - clock.now()
-        let end: Duration? = state.withLock { state in
+        let isAtDispatch = executor === ServiceQueue.shared && clock.isSystemClock
+        var time = time, rest = time - clock.now()
+        if isAtDispatch, rest > longestSleep { (time, rest) = (time - rest + longestSleep, longestSleep) }
+        let end: Duration? = state.withLock { [time, rest] state in
             // Another thread may have cancelled the alarm before it was set, or another task may already wake by that time.
             if state.alarms.count == 0 { return nil }
             if let next = state.sleeps.last?.end, next <= time { return nil }
@@ -151,7 +161,7 @@ package final class Sleeper: Sendable {
         guard let end else { return }
         // The shared sleeper never ends. A single weak reference to it would make each use cost three times as much.
         let shared = self === Sleeper.shared ? self : nil
-        if executor === ServiceQueue.shared, clock.isSystemClock {
+        if isAtDispatch {
             return ServiceQueue.shared.run(after: end - clock.now()) { [clock, shared, weak own = shared == nil ? self : nil] in
                 await (shared ?? own)?.wake(from: end, at: clock.now())
             }

@@ -3,7 +3,8 @@ import TokenServiceConcurrency
 extension TokenService {
     /// The token to hand out right now, if there is one; starts nothing and never waits.
     ///
-    /// Reads a copy, which every change updates before its callers are answered. Any thread may call it at any time.
+    /// Reads a copy, which every change updates before its callers are answered. After a refusal it is `nil` until the service has
+    /// decided whether the token stays in use. Any thread may call it at any time.
     public nonisolated var cachedToken: AccessToken? {
         let hit = lobby.withLock { $0.snapshot.hit }
         guard hit.token != nil, clock.now() >= hit.nothingDueUntil else { return hit.token }

@@ -64,12 +64,13 @@ extension TokenService {
     ///
     /// - Parameter limit: How many events are kept for a slow reader, at least 1.
     public nonisolated func events(bufferingNewest limit: Int = 256) -> AsyncStream<TokenEvent> {
-        let hub = lobby.withLock { lobby in
+        let (hub, generation) = lobby.withLock { lobby in
             let current = lobby.hub ?? EventHub()
             lobby.hub = current
-            return current
+            return (current, lobby.snapshot.hit.generation)
         }
-        return hub.subscribe(bufferingNewest: limit)
+        // The actor may still be announcing what was before a sign-out.
+        return hub.subscribe(bufferingNewest: limit) { $0.generation >= generation }
     }
 }
 

@@ -292,6 +292,11 @@ extension TokenService {
 
             var isFence: Bool { if case .refusal = self { false } else { true } }
 
+            /// Whether waiters must no longer get this token.
+            func ends(_ token: AccessToken) -> Bool {
+                if case .refusal(let refused) = self { refused.value == token.value } else { true }
+            }
+
             /// The token of a sign-in.
             var token: AccessToken? { if case .signIn(let token) = self { token } else { nil } }
         }

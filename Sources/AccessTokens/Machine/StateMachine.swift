@@ -124,19 +124,21 @@ extension TokenService.StateMachine {
         isAwaited: Bool, isObserved: Bool
     ) -> Decision {
         callersJoined(joined, isAwaited: isAwaited, isObserved: isObserved)
-        for notice in notices { heed(notice) }
+        for notice in notices { heed(notice, at: now) }
         return event(&self, now)
     }
 
     /// Learns of an act of the program, which has taken effect for callers when it was made.
     @inline(never)
-    mutating func heed(_ notice: TokenService.Notice) {
-        // The program may sign in and out before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
-        if notice.act.isFence, case .success = answer { (answer, isAwaited) = (nil, true) }
+    mutating func heed(_ notice: TokenService.Notice, at now: Duration) {
+        // The program may end a sign-in before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
+        if case .success(let token) = answer, notice.act.ends(token) { (answer, isAwaited) = (nil, true) }
         switch notice.act {
-        case .signIn(let token): replace(with: token, number: notice.number, at: notice.time)
-        case .signOut: reset(number: notice.number, at: notice.time)
-        case .refusal(let token): invalidate(token, at: notice.time)
+        case .signIn(let token): replace(with: token, number: notice.number, made: notice.time, at: now)
+        case .signOut: reset(number: notice.number, made: notice.time, at: now)
+        case .refusal(let token):
+            invalidate(token, at: notice.time)
+            if isAwaited, state.flight == nil { goOn(callers: 0, at: now) }
         }
     }
 
@@ -572,11 +574,14 @@ extension TokenService.StateMachine {
             guard flight.isLoading else { return }
             cached.postponeRefresh(at: now)
             install(cached)
-        } else if let error = obstacle(at: now) {
-            answerWaiters(answer(to: error, at: now))
-        } else if isAwaited {
-            startLoad(callers: flight.callers, at: now)
+        } else {
+            goOn(callers: flight.callers, at: now)
         }
+    }
+
+    private mutating func goOn(callers: Int, at now: Duration) {
+        if let error = obstacle(at: now) { return answerWaiters(answer(to: error, at: now)) }
+        if isAwaited { startLoad(callers: callers, at: now) }
     }
 
     /// Takes the failure of a load; `salvaged` is a new grant that came with the failure.
@@ -750,9 +755,11 @@ extension TokenService.StateMachine {
 
     /// Signs out: calls that start afterwards see nothing from before.
     ///
-    /// - Parameter number: The generation that it begins; `nil`: the next one.
-    mutating func reset(number: Int? = nil, at now: Duration) {
-        elapse(to: now)
+    /// - Parameters:
+    ///   - number: The generation that it begins; `nil`: the next one.
+    ///   - moment: When it was made; `nil`: now.
+    mutating func reset(number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
+        elapse(to: moment ?? now)
         let (fenced, dropped) = endSession(number)
         effects.append(.gaveUp(dropped, fence: generation))
         if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) } else { endFence() }
@@ -779,9 +786,10 @@ extension TokenService.StateMachine {
 
     /// Installs a new token for the same principal.
     ///
-    /// - Parameter number: The generation that it begins; `nil`: the next one.
-    mutating func replace(with token: AccessToken, number: Int? = nil, at now: Duration) {
-        elapse(to: now)
+    /// The token's lifetime counts from `moment`, the limits of what follows from `now`: the machine may have slept in between.
+    mutating func replace(with token: AccessToken, number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
+        let start = moment ?? now
+        elapse(to: start)
         checked(at: now)
         let isStoreUnknown = isRestorePending || isShared
         let fenced = fence(number)
@@ -790,25 +798,26 @@ extension TokenService.StateMachine {
         // The program has this token already, whether or not the service hands it out.
         handedOut.note(token)
         announce(.replaced)
-        let isExpired = token.isUnusable || token.lifetime.map { $0 <= .zero } ?? false
+        let isExpired = token.isUnusable || token.lifetime.map { $0 <= now - start } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
         // Callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
         let isSaved = hasStore && !isExpired && !storage.isLate
         if isSaved {
             publications += 1
+            flight.start = start
             flight.hold(token, from: .program, publication: publications, at: now)
         }
         if hasStore {
             enqueue(
-                .save(token, start: now), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown, at: now
-            )
+                .save(token, start: start), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown,
+                at: now)
         } else {
             endFence()
         }
         if isSaved {
             state = .loading(flight)
         } else if !isExpired {
-            state = .fresh(CachedToken(token, from: now, at: now, policy: policy, jitter: random.jitter()))
+            state = .fresh(CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter()))
             answerWaiters(.success(token))
         } else if let error = obstacle(at: now) {
             answerWaiters(.failure(error))

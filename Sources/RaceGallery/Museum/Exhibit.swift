@@ -52,6 +52,6 @@ package struct Exhibit: Sendable, CustomStringConvertible {
         silentServer, disabledTimeLimit, doubleResume, earlyWakeUp, droppedCallbacks, lostRotation, selfAwaitingLoad,
         oversizedLeeway, overflowingBackOff, clockSetBack, staleRefresh, tornRead, scopeBlindLoad, handlersUnderLock,
         blockedPool, mistakenSignOut, parallelSpending, unboundedKeys, uncoordinatedProcesses, clearedSuccessor,
-        deletedSuccessor, stolenLock, repeatedRefresh, lostScope,
+        deletedSuccessor, stolenLock, repeatedRefresh, lostScope, carriedSignOut,
     ]
 }

@@ -43,7 +43,7 @@ package enum MuseumPage {
     private static let introduction = """
         # The museum of races
 
-        Races that other libraries shipped. Each is a small broken service here, with the schedule that shows its bug.
+        Races that libraries shipped, the last of them this package. Each is a small broken service here, with the schedule that shows its bug.
 
         Each bug has a file in `Sources/RaceGallery/Museum`, with the broken service and a scenario. The comment on the service
         tells how the bug happens, and where it sits in the code. The same scenario passes on `TokenService`, or on its service

@@ -24,7 +24,7 @@ enum Help {
             from CLIENT_SECRET in the environment, never from an argument.
 
         race-lab --museum
-            Prints the museum of races as a page of Markdown, with long lines: 37 bugs
+            Prints the museum of races as a page of Markdown, with long lines: 38 bugs
             of token libraries and of code around them, each with the schedule that
             shows it.
 

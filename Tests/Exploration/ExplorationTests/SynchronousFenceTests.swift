@@ -64,6 +64,29 @@ import TokenServiceConcurrency
         #expect(summary.coverage.isAllWithinBounds)
     }
 
+    @Test func `52: a stream of events that is made after a sign-out has none from before it`() async throws {
+        let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 3)), granularity: .accesses) { simulation in
+            let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
+            let shim = AccessTokenService(service: tokens) { queue.async($0) }
+            let old = AccessToken("old", lifetime: .seconds(3_600))
+            await tokens.replace(with: old)
+            let earlier = tokens.events()
+            simulation.spawn("refusal") { await tokens.invalidate(old) }
+            simulation.spawn("sign-out") {
+                shim.reset()
+                let generation = tokens.currentGeneration, events = tokens.events()
+                _ = try? await tokens.retrieveToken()
+                for await event in events {
+                    try simulation.require(event.generation >= generation, "\(event.name)")
+                    break
+                }
+            }
+            try await simulation.settle()
+            withExtendedLifetime(earlier) {}
+        }
+        #expect(summary.coverage.isAllWithinBounds)
+    }
+
     /// Threads may be interrupted at each reading of the clock, so also while the actor decides.
     @Test func `52: whatever the actor is doing, a caller after the sign-out gets nothing from before it`() async throws {
         let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 3)), granularity: .accesses) { simulation in

@@ -46,6 +46,7 @@ import TokenServiceConcurrency
         35: "while a request may be under way no other process presents its refresh token",
         36: "a refresh token is sent again only if the server has not looked at it",
         37: "a request that gains a scope takes none away",
+        38: "a sign-out has taken effect when it returns",
     ]
 
     /// The exhibits whose broken service stops altogether, instead of breaking a promise.
@@ -63,8 +64,8 @@ import TokenServiceConcurrency
     static let strategies = [Strategy.mixed(schedules: 1_000), .exhaustive(preemptions: 2, limit: 5_000)]
     #endif
 
-    @Test func `the museum has the numbers 1 to 37, each with a lesson, a source and a promise`() {
-        #expect(Exhibit.all.map(\.number) == Array(1...37))
+    @Test func `the museum has the numbers 1 to 38, each with a lesson, a source and a promise`() {
+        #expect(Exhibit.all.map(\.number) == Array(1...38))
         #expect(Exhibit.all.allSatisfy { !$0.lesson.isEmpty && !$0.source.isEmpty && Self.promises[$0.number] != nil })
     }
 

@@ -1,7 +1,8 @@
-import AccessTokens
+@testable import AccessTokens
 import AccessTokensDispatch
 import AccessTokensTesting
 import Testing
+import TokenServiceConcurrency
 
 @Suite("Guarantees 7 and 13: a call with a limit is answered when that has passed, and only then ahead of others")
 struct CallbackLimitTests {
@@ -18,6 +19,26 @@ struct CallbackLimitTests {
         scene.call("2")
         scene.run()
         #expect(scene.log.entries == ["1 deadlineExceeded", "2 a"] && scene.loader.loadCount == 1)
+    }
+
+    @Test func `calls whose limits have all passed leave nothing that waits`() throws {
+        let scene = ShimScene()
+        for round in 1...3 {
+            scene.call("\(round)", within: .seconds(2))
+            scene.run()
+            #expect(scene.service.lobby.withLock { $0.waiters.count } == 1)
+            scene.pass(.seconds(2))
+            #expect(scene.log.entries.count == round && scene.service.lobby.withLock { $0.waiters.count } == 0)
+        }
+        // Without an alarm: the next call notices that the limit has passed.
+        scene.call("4", within: .seconds(2))
+        scene.run()
+        scene.clock.advance(by: .seconds(2))
+        scene.call("5", within: .seconds(2))
+        #expect(scene.service.lobby.withLock { $0.waiters.count } == 0)
+        try scene.load().succeed(with: .hour("a"))
+        scene.run()
+        #expect(scene.log.entries.suffix(2) == ["4 deadlineExceeded", "5 a"])
     }
 
     @Test func `those whose limits pass overtake, in the order of the limits; the others keep their order`() throws {

@@ -28,6 +28,56 @@ struct OnTheWayTests {
         #expect(scene.loader.loadCount == 0)
     }
 
+    /// Runs what waits for the actor, after a sign-in by the program and what it did next.
+    private func run(after fence: TokenService.Fence) -> Stage.Player<SessionChange> {
+        scene.stage.start { [service = scene.service] in await service.finish(fence) }
+    }
+
+    @Test func `who waits doesn't get a sign-in's token that was refused before the actor learnt of it`() throws {
+        let caller = scene.call()
+        _ = try scene.load()
+        let fence = scene.service.put(.hour("given"))
+        scene.service.refuse(.hour("given"))
+        _ = run(after: fence)
+        #expect(!caller.isDone)
+        try scene.deliver(.hour("new"))
+        #expect(caller.value?.value == "new")
+    }
+
+    @Test func `52: a sign-in that the actor learns of late has the whole time for its load`() throws {
+        let caller = scene.call()
+        _ = try scene.load()
+        let fence = scene.service.put(AccessToken("expired", lifetime: .zero, refreshToken: "r"))
+        scene.clock.advance(by: .seconds(31))
+        _ = run(after: fence)
+        #expect(!caller.isDone)
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "r")
+        scene.succeed(load, with: .hour("new"))
+        #expect(caller.value?.value == "new")
+    }
+
+    @Test(arguments: [true, false])
+    func `52: a fence that the actor learns of late has the whole time for the store`(isSignIn: Bool) throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        let fence = isSignIn ? scene.service.put(.hour("given")) : scene.service.signOut()
+        scene.clock.advance(by: .seconds(6))
+        let change = scene.stage.start { [service = scene.service] in await service.finish(fence) }
+        #expect(change.value.map { $0.storeFailure == nil } ?? false)
+        if isSignIn { #expect(scene.service.cachedToken?.value == "given") }
+    }
+
+    @Test func `a sign-in's token that expires before the actor learns of it is only a grant`() throws {
+        let caller = scene.call()
+        _ = try scene.load()
+        let fence = scene.service.put(AccessToken("given", lifetime: .seconds(10), refreshToken: "r"))
+        scene.clock.advance(by: .seconds(10))
+        _ = run(after: fence)
+        #expect(!caller.isDone)
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == "r")
+    }
+
     @Test func `who is cancelled before it waits leaves alone`() throws {
         let leaver = caller(), other = caller()
         scene.stage.runOnce()

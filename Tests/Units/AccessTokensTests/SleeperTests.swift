@@ -146,6 +146,28 @@ struct SleeperTests {
         #expect(own == nil && clock.sleeperCount == 0)
     }
 
+    @Test func `a long sleep at Dispatch comes in parts, since what the system's clocks do meanwhile must not make it late`() {
+        let clock = ServiceClock.continuous, sleeper = Sleeper(clock: clock, executor: ServiceQueue.shared)
+        let alarm = sleeper.add(at: clock.now() + .seconds(60)) { _ in }
+        alarm.set()
+        #expect(sleeper.nextWake.map { $0 <= clock.now() + .seconds(5) } ?? false)
+        alarm.callOff()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an alarm rings once after several parts, at its time`() async throws {
+        let clock = ServiceClock.continuous, (rung, bell) = AsyncStream.makeStream(of: Duration.self)
+        let sleeper = Sleeper(clock: clock, executor: ServiceQueue.shared, longestSleep: .milliseconds(1))
+        let start = clock.now(), times = [start + .milliseconds(12), start + .milliseconds(20)]
+        for time in times { sleeper.add(at: time) { bell.yield($0) }.set() }
+        var rings: [Duration] = []
+        for await ring in rung {
+            rings.append(ring)
+            if rings.count == 2 { break }
+        }
+        #expect(zip(rings, times).allSatisfy { $0 >= $1 })
+        #expect(sleeper.counts.alarms == 0)
+    }
+
     @Test(.timeLimit(.minutes(5)))
     func `on real threads, of a thousand alarms set and called off at once, each rings or was called off`() async {
         let sleeper = Sleeper(clock: .opened(clock), executor: nil), (rung, bell) = AsyncStream.makeStream(of: Int.self)

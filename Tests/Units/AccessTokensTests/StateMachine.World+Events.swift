@@ -67,7 +67,7 @@ extension World {
     /// The machine learns of an act of the program.
     private mutating func heed(_ notice: TokenService.Notice) {
         let granted = machine.grant.token?.value
-        machine.heed(notice)
+        machine.heed(notice, at: now)
         guard notice.act.isFence else { return }
         refused = nil
         bar(held)
