@@ -60,9 +60,12 @@ struct OnTheWayTests {
     @Test(arguments: [true, false])
     func `52: a fence that the actor learns of late has the whole time for the store`(isSignIn: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
+        store.hold()
         let fence = isSignIn ? scene.service.put(.hour("given")) : scene.service.signOut()
         scene.clock.advance(by: .seconds(6))
         let change = scene.stage.start { [service = scene.service] in await service.finish(fence) }
+        #expect(!change.isDone)
+        scene.release(store)
         #expect(change.value.map { $0.storeFailure == nil } ?? false)
         if isSignIn { #expect(scene.service.cachedToken?.value == "given") }
     }

@@ -38,6 +38,9 @@ extension World {
         callers[index] = .idle
     }
 
+    /// The token that callers see, or one that the program has given and the machine hasn't heard of yet.
+    var refusable: AccessToken? { lobby.snapshot.hit.token ?? lobby.notices.last?.act.token }
+
     /// The program signs in or out, or refuses the token that it sees: this takes effect for callers at once.
     private mutating func perform(_ act: Act) {
         let made: TokenService.Notice.Act
@@ -46,8 +49,7 @@ extension World {
         case .signsInWithGrant: made = .signIn(newToken(lifetime: .zero, from: now))
         case .signsOut: made = .signOut
         case .refuses:
-            // The token that the next snapshot would show, or that the last one showed.
-            guard let token = lobby.snapshot.hit.token else { return }
+            guard let token = refusable else { return }
             made = .refusal(token)
             noteRefusal(of: token)
         }
@@ -68,7 +70,7 @@ extension World {
     private mutating func heed(_ notice: TokenService.Notice) {
         let granted = machine.grant.token?.value
         machine.heed(notice, at: now)
-        guard notice.act.isFence else { return }
+        if case .refusal(let token) = notice.act { return noteRefusal(of: token) }
         refused = nil
         bar(held)
         fences.insert(notice.number)

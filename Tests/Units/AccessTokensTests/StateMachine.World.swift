@@ -154,7 +154,7 @@ struct World: Sendable {
         if refused != nil { events.append(.invalidateOlder) }
         if drains { events.append(machine.isDrained ? .resume : .drain) }
         if actsOutside, lobby.notices.count < Self.pendingActs {
-            for act in Act.allCases where act != .refuses || lobby.snapshot.hit.token != nil {
+            for act in Act.allCases where act != .refuses || refusable != nil {
                 events.append(.act(act))
                 if meanwhile == nil { events.append(.actMeanwhile(act)) }
             }
