@@ -57,7 +57,7 @@ final class CallbackLine: Sendable {
 
     /// Retrieves a token instead of a refused one; the refusal counts as an operation.
     func retrieve(insteadOf refused: AccessToken, _ handler: @escaping Handler) -> Position {
-        service.refuse(refused, ifCurrent: true)
+        service.refuse(refused, isToResend: true)
         let call: Call
         do {
             call = try waitingCall(handler)

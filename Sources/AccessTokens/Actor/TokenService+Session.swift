@@ -79,13 +79,10 @@ extension TokenService {
 extension TokenService {
     /// The synchronous part of ``invalidate(_:)``; ``settle()`` must follow.
     ///
-    /// - Parameter isCurrent: Whether to do nothing unless the token is the current one.
-    package nonisolated func refuse(_ rejected: AccessToken, ifCurrent isCurrent: Bool = false) {
+    /// - Parameter isToResend: Whether the request is to be sent again, if its session hasn't ended.
+    package nonisolated func refuse(_ rejected: AccessToken, isToResend: Bool = false) {
         let now = clock.now()
-        lobby.withLock { lobby in
-            if isCurrent, lobby.snapshot.hit.token?.value != rejected.value { return }
-            _ = lobby.note(.refusal(rejected), for: nil, at: now)
-        }
+        _ = lobby.withLock { $0.note(.refusal(rejected, isToResend: isToResend), for: nil, at: now) }
     }
 
     /// The synchronous part of ``replace(with:)``.

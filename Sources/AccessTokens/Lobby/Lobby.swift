@@ -248,7 +248,7 @@ extension TokenService {
 
         /// Shows no longer what an act of the program ended, before the machine learns of it.
         mutating func heed(_ notice: Notice) {
-            if case .refusal(let token) = notice.act, hit.token?.value != token.value { return }
+            if case .refusal(let token, _) = notice.act, hit.token?.value != token.value { return }
             let isSignedIn =
                 switch notice.act {
                 case .signIn: true
@@ -287,14 +287,14 @@ extension TokenService {
         enum Act: Sendable {
             case signIn(AccessToken)
             case signOut
-            /// A resource server refused this token.
-            case refusal(AccessToken)
+            /// A resource server refused this token. A request that is to be sent again may be of an ended session, which counts not.
+            case refusal(AccessToken, isToResend: Bool = false)
 
             var isFence: Bool { if case .refusal = self { false } else { true } }
 
             /// Whether waiters must no longer get this token.
             func ends(_ token: AccessToken) -> Bool {
-                if case .refusal(let refused) = self { refused.value == token.value } else { true }
+                if case .refusal(let refused, _) = self { refused.value == token.value } else { true }
             }
 
             /// The token of a sign-in.

@@ -136,7 +136,8 @@ extension TokenService.StateMachine {
         switch notice.act {
         case .signIn(let token): replace(with: token, number: notice.number, made: notice.time, at: now)
         case .signOut: reset(number: notice.number, made: notice.time, at: now)
-        case .refusal(let token):
+        case .refusal(let token, let isToResend):
+            guard !isToResend || isSessionUnknown || handedOut.contains(token) else { return }
             invalidate(token, at: notice.time)
             if isAwaited, state.flight == nil { goOn(callers: 0, at: now) }
         }
@@ -728,8 +729,6 @@ extension TokenService.StateMachine {
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> Resending {
         let seen = isShared ? lastReset : generation
         guard handedOut.contains(refused) else {
-            // The program may have kept a token of the session that an earlier run left in the store.
-            let isSessionUnknown = isRestorePending || isShared && generation == 0 && handedOut.isEmpty
             return isSessionUnknown ? .afterRestore(generation: seen) : .tooLate
         }
         let isRetry = state.cached?.forRetry.map { $0.isSameValue(as: refused) } ?? false
@@ -739,6 +738,9 @@ extension TokenService.StateMachine {
         guard isRetry, let opens = rejections.limit(at: now) else { return .with(token) }
         return .refusedTwice(TokenServiceError(.tooManyInvalidations).holding(until: opens))
     }
+
+    /// Whether the program may have a token of a session that an earlier run left in the store.
+    private var isSessionUnknown: Bool { isRestorePending || isShared && generation == 0 && handedOut.isEmpty }
 
     /// What to do with a refused request.
     enum Resending: Sendable {

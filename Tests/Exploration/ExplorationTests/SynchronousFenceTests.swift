@@ -42,13 +42,19 @@ import TokenServiceConcurrency
 
     @Test(arguments: Ending.allCases, Surface.allCases)
     func `52: what a call has ended is on no surface when the call returns`(_ ending: Ending, surface: Surface) async throws {
+        for isOnTheWay in [false, true] { try await check(ending, surface, isOnTheWay: isOnTheWay) }
+    }
+
+    /// - Parameter isOnTheWay: Whether the program has just given the token, so that the actor may not know it yet.
+    private func check(_ ending: Ending, _ surface: Surface, isOnTheWay: Bool) async throws {
         let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 2))) { simulation in
             let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
             let shim = AccessTokenService(service: tokens) { queue.async($0) }
             let other = AccessTokenService(service: tokens) { queue.async($0) }
             let old = AccessToken("old", lifetime: .seconds(3_600))
-            await tokens.replace(with: old)
+            if !isOnTheWay { await tokens.replace(with: old) }
             simulation.spawn("a") {
+                if isOnTheWay { shim.replace(with: old) }
                 ending.end(old, by: shim)
                 let token: AccessToken? =
                     switch surface {

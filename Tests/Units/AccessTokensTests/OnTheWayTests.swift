@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensTesting
+import Foundation
 import Testing
 
 /// A caller between the steps of a miss: to the actor, back with its place, and until it waits.
@@ -42,6 +43,28 @@ struct OnTheWayTests {
         #expect(!caller.isDone)
         try scene.deliver(.hour("new"))
         #expect(caller.value?.value == "new")
+    }
+
+    /// A program may have kept the token of an earlier run's session, as interceptors do.
+    @Test(arguments: [true, false])
+    func `52: who comes behind a refusal doesn't get the refused token from the store`(isStored: Bool) throws {
+        let stored = StoredToken(.granted("a"), received: Date(timeIntervalSince1970: 0))
+        let scene = Scene(store: ScriptedStore(isStored ? stored : nil))
+        scene.service.refuse(.granted("a"), isToResend: true)
+        let caller = scene.call()
+        let load = try scene.load()
+        #expect(load.previous?.refreshToken == (isStored ? "a's grant" : nil))
+        scene.succeed(load, with: .hour("b"))
+        #expect(caller.value?.value == "b")
+    }
+
+    @Test func `43: a refusal of an earlier user's request isn't remembered for the next user`() throws {
+        scene.replace(with: .hour("a"))
+        scene.reset()
+        scene.service.refuse(.hour("a"), isToResend: true)
+        let caller = scene.call()
+        try scene.deliver(.hour("a"))
+        #expect(caller.value?.value == "a")
     }
 
     @Test func `52: a sign-in that the actor learns of late has the whole time for its load`() throws {

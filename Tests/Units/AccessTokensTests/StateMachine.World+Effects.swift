@@ -191,5 +191,5 @@ extension World {
 }
 
 extension TokenService.Notice.Act {
-    fileprivate var refused: AccessToken? { if case .refusal(let token) = self { token } else { nil } }
+    fileprivate var refused: AccessToken? { if case .refusal(let token, _) = self { token } else { nil } }
 }

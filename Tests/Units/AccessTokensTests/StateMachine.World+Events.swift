@@ -70,7 +70,7 @@ extension World {
     private mutating func heed(_ notice: TokenService.Notice) {
         let granted = machine.grant.token?.value
         machine.heed(notice, at: now)
-        if case .refusal(let token) = notice.act { return noteRefusal(of: token) }
+        if case .refusal(let token, _) = notice.act { return noteRefusal(of: token) }
         refused = nil
         bar(held)
         fences.insert(notice.number)
