@@ -143,6 +143,24 @@ struct HandedOut: Sendable {
     }
 }
 
+extension TokenService.StateMachine {
+    /// Whether the program may have a token of a session that an earlier run left in the store.
+    var isSessionUnknown: Bool { isRestorePending || isShared && generation == 0 && handedOut.isEmpty }
+
+    /// What to do with a refused request.
+    enum Resending: Sendable {
+        case with(AccessToken)
+        /// The request was a retry with a token that is in use only because no other may be loaded.
+        case refusedTwice(TokenServiceError)
+        /// Wait for a token of this generation.
+        case wait(generation: Int)
+        /// Ask again after a call of this generation, which asks the store for the session.
+        case afterRestore(generation: Int)
+        /// Its session is over.
+        case tooLate
+    }
+}
+
 /// The tokens that resource servers refused, and the loads that followed.
 struct Rejections: Sendable {
     // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.

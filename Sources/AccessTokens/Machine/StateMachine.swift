@@ -739,22 +739,6 @@ extension TokenService.StateMachine {
         return .refusedTwice(TokenServiceError(.tooManyInvalidations).holding(until: opens))
     }
 
-    /// Whether the program may have a token of a session that an earlier run left in the store.
-    private var isSessionUnknown: Bool { isRestorePending || isShared && generation == 0 && handedOut.isEmpty }
-
-    /// What to do with a refused request.
-    enum Resending: Sendable {
-        case with(AccessToken)
-        /// The request was a retry with a token that is in use only because no other may be loaded.
-        case refusedTwice(TokenServiceError)
-        /// Wait for a token of this generation.
-        case wait(generation: Int)
-        /// Ask again after a call of this generation, which asks the store for the session.
-        case afterRestore(generation: Int)
-        /// Its session is over.
-        case tooLate
-    }
-
     /// Signs out: calls that start afterwards see nothing from before.
     ///
     /// - Parameters:
