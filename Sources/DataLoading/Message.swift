@@ -56,6 +56,11 @@ struct Message: Sendable {
             try require(
                 value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) },
                 "the header '\(name)' contains control characters")
+            // With another length or encoding than the body has, the rest of it would be read as the next request; another host
+            // would get the token of this one. Sources: RFC 9112 §6.3 and §11.2, RFC 9110 §7.6.1.
+            try require(
+                !Self.connectionHeaders.contains(name.lowercased()),
+                "the header '\(name)' is the connection's own, and follows from the URL and the body: leave it out")
         }
         self.url = url
         self.origin = origin
@@ -66,6 +71,10 @@ struct Message: Sendable {
 
     /// Source: RFC 9110 §9.3, RFC 5789.
     private static let standardMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+
+    private static let connectionHeaders: Set = [
+        "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
 
     private static func url(of request: Request) -> URL? {
         guard !request.query.isEmpty else { return request.url }

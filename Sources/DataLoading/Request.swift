@@ -24,6 +24,9 @@ public struct Request: Sendable {
 
     /// The headers by name; no two names may differ only in case.
     ///
+    /// Those of the connection, such as `Content-Length`, `Host` and `Connection`, are an error: they follow from the URL and the
+    /// body (RFC 9110 §7.6.1).
+    ///
     /// A request with its own `Authorization` gets no token.
     public var headers: [String: String]
 

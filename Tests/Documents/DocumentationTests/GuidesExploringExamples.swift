@@ -47,7 +47,7 @@ import Testing
             try await Self.leavesNothing($0, MendedProfiles.Profile.init)
         }
         #expect(summary.omitsDefaultActorsOnly)
-        #if DEBUG
+        #if DEBUG && compiler(>=6.3)  // another compiler makes other steps
         #expect(try Self.page().contains("\(summary.schedules) schedules"), "\(summary.schedules)")
         #endif
     }
@@ -82,9 +82,9 @@ import Testing
         return try String(contentsOf: page, encoding: .utf8)
     }
 
-    /// The page shows a debug build's diagram; a release build takes other steps.
+    /// The page shows the diagram of a debug build with Swift 6.3; other builds take other steps.
     private static func expectOnPage(_ failure: ScheduleFailure?) throws {
-        #if DEBUG
+        #if DEBUG && compiler(>=6.3)  // another compiler makes other steps
         let diagram = try #require(failure?.description.components(separatedBy: "\n\nTo see it again").first)
         #expect(try page().contains(diagram), "\(diagram)")
         #endif

@@ -120,6 +120,16 @@ struct FaultTests {
         #expect(error?.code == .connectionFailed && error?.underlying is URLError)
     }
 
+    @Test(arguments: ["Content-Length", "transfer-encoding", "Host", "connection", "Keep-Alive", "TE", "Trailer", "UPGRADE"])
+    func `a header that belongs to the connection is an error, and nothing is sent`(name: String) async throws {
+        let server = try ResourceServer()
+        let request = Request(
+            url: server.url, method: "POST", headers: [name: "5"], body: .data(Data("5 and the next".utf8)))
+        let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
+        #expect(error?.code == .invalidRequest && server.arrivals.all.isEmpty)
+        #expect(error.map { "\($0)".contains("'\(name)'") } == true)
+    }
+
     @Test func `a body whose stream cannot be opened is an error, and nothing is sent`() async throws {
         let server = try ResourceServer()
         let request = Request(url: server.url, method: "POST", body: .stream(isReplayable: false) { nil })
