@@ -148,6 +148,10 @@ extension SharedFlight {
         /// The fleet's last failures, and when the pause after them ends on the service's own clock.
         var trouble: GrantRecord.Trouble?
         var pauseEnd = Duration.zero
+        /// Whether the service's last write failed, or may have failed.
+        var hasFailedToWrite = false
+        /// Until when a holder whose saves the store refused may still save its token.
+        var lateSaveEnd = Duration.zero
         /// How long the service's last successful load took; `nil`: it has had none.
         var loadTime: Duration?
         /// The record at the revision that was read last, if it has no mark; the next flight may mark it without reading again.
@@ -180,6 +184,7 @@ extension SharedFlight.Knowledge {
         }
         unanswered = other.unanswered ?? unanswered
         loadTime = other.loadTime ?? loadTime
+        (hasFailedToWrite, lateSaveEnd) = (other.hasFailedToWrite, max(lateSaveEnd, other.lateSaveEnd))
         guard let seen = other.sight else { return }
         // The later of two reads counts.
         if let sight, sight.revision != seen.revision, seen.last < sight.last { return }

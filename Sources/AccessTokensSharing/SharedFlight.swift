@@ -10,7 +10,7 @@ struct SharedFlight: Sendable, Hashable {
     /// A record that is being written to the store, and its purpose.
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
-            case mark
+            case mark(isTakeOver: Bool)
             case token(AccessToken, began: Duration, Failure?)
             case failure(Failure)
         }
@@ -71,7 +71,10 @@ struct SharedFlight: Sendable, Hashable {
 
     /// Takes the outcome of the last step and returns the next one.
     mutating func next(_ event: Event, at moment: Moment) -> Step {
-        if case .storeFailed = event { knowledge.sight?.watched = nil }
+        if case .storeFailed = event {
+            knowledge.sight?.watched = nil
+            if case .writing = phase { knowledge.hasFailedToWrite = true }
+        }
         switch (phase, event) {
         case (.reading, .read(let sighting)): return judge(sighting, at: moment)
         case (.reading, .storeFailed(let failure)): return goOnWithoutStore(failure, at: moment)
@@ -179,10 +182,12 @@ struct SharedFlight: Sendable, Hashable {
         marked.mark = GrantRecord.Mark(owner: setting.owner, holder: setting.holder, limit: limit(over: record))
         // Withdrawing a stray mark restores the record without that mark.
         var before = ([stray].compactMap { $0 } + setting.strays).first { $0.write == record.write }?.record ?? record
-        // Nor does it restore another service's mark, whose time is over, nor the mark of an earlier load of this service that still
-        // runs, which may end at any time, if it spends nothing.
-        if isHarmless(record) || before.mark?.owner != setting.owner { before.mark = nil }
-        let step = write(marked, over: revision, .mark, moment)
+        // Nor does it restore another service's mark, whose time is over unless a late save may still come, nor the mark of an earlier
+        // load of this service that still runs, which may end at any time, if it spends nothing.
+        let mayComeLate = knowledge.hasFailedToWrite || moment.now < knowledge.lateSaveEnd
+        if isHarmless(record) || before.mark?.owner != setting.owner && !mayComeLate { before.mark = nil }
+        let isTakeOver = knowledge.sight?.watched != nil
+        let step = write(marked, over: revision, .mark(isTakeOver: isTakeOver), moment)
         if case .swap(let marked, _) = step {
             stray = StrayMark(write: marked.write, base: revision, restoring: before)
         }
@@ -214,8 +219,6 @@ struct SharedFlight: Sendable, Hashable {
         guard knowledge.unanswered != spent.generation, isInGrace(since: began, at: moment),
             setting.deadline.map({ moment.now < $0 }) ?? true
         else { return false }
-        // Keep the mark: the token is about to be presented again.
-        stray = nil
         return true
     }
 
@@ -281,9 +284,16 @@ struct SharedFlight: Sendable, Hashable {
     private mutating func landed(_ write: Write, at revision: SharedRecord.Revision, _ moment: Moment) -> Step {
         see(Sighting(record: write.record, revision: revision), at: moment)
         knowledge.meet(write.record)
+        defer { knowledge.hasFailedToWrite = false }
         switch write.purpose {
-        case .mark:
+        case .mark(let isTakeOver):
             if moment.isAbandoned { return end(.failed(.abandoned)) }
+            // The store may have refused the holder's save as well until now, although it could be read.
+            if isTakeOver, knowledge.hasFailedToWrite { knowledge.lateSaveEnd = moment.now + Self.lateSaveTime }
+            if moment.now < knowledge.lateSaveEnd {
+                phase = .waiting
+                return .wait(from: revision, atMost: knowledge.lateSaveEnd - moment.now)
+            }
             // A service that was suspended meanwhile may have lost the mark to another, so it reads again unless enough time is
             // left: others respect the mark at least for its limit, of which the exchange needs the transport's part.
             let end = write.began + sendingLimit(within: write.record.mark?.limit)

@@ -46,6 +46,17 @@ struct TakeOverTests {
         #expect(next.take(.swapped(.init("2"))) == .load(previous: .granted("old")))
     }
 
+    @Test func `39: a store that fails when the server is asked once more leaves no mark`() throws {
+        var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
+        let marked = AccessTokensSharingTests.seen(try cockpit.present(expired), at: "2")
+        #expect(cockpit.take(.failed(unclear)) == .read)
+        _ = cockpit.take(.read(marked))
+        _ = cockpit.take(.storeFailed(storeDown))
+        guard case .end(let ending) = cockpit.take(.read(marked)) else { throw Cockpit.Unexpected() }
+        guard case .swap(let record, _)? = ending.stray?.remedy(for: marked) else { throw Cockpit.Unexpected() }
+        #expect(record.mark == nil)
+    }
+
     // MARK: After an outage of the store
 
     /// Reads the mark again after an outage that was longer than the doubt.
@@ -102,6 +113,53 @@ struct TakeOverTests {
         }
         // An attempt that begins just before the store recovers, the pause after it, and the next one.
         #expect(RefreshPolicy.storeTimeout + longest + .seconds(1) <= SharedFlight.lateSaveTime)
+    }
+
+    /// Lets a store that can be read refuse a mark, and returns the step after a later mark that it takes.
+    private func afterRefusal() -> (Cockpit, SharedFlight.Step, GrantRecord?) {
+        var (cockpit, _) = afterOutage()
+        cockpit.moment.now = .seconds(309)
+        _ = cockpit.take(.waited)
+        _ = cockpit.take(.read(seen(other, age: nil)))
+        _ = cockpit.take(.storeFailed(storeDown))
+        #expect(cockpit.take(.read(seen(other, age: nil))).outcome == .failed(storeDown))
+        var next = Cockpit(knowing: cockpit.flight.knowledge)
+        next.moment.now = .seconds(310)
+        #expect(next.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(9)))
+        next.moment.now = .seconds(319)
+        _ = next.take(.waited)
+        let marked = next.take(.read(seen(other, age: nil))).written
+        let step = next.take(.swapped(.init("2")))
+        return (next, step, marked)
+    }
+
+    @Test func `30: a holder whose saves a store refused has nine seconds from the first write that succeeds`() throws {
+        var (cockpit, step, _) = afterRefusal()
+        #expect(step == .wait(from: .init("2"), atMost: .seconds(9)))
+        _ = cockpit.take(.waited)
+        let adoption = cockpit.take(.read(AccessTokensSharingTests.seen(record(4, .granted("new")), at: "3")))
+        #expect(adoption.outcome == .token(.granted("new"), age: .zero, isAdopted: true))
+    }
+
+    @Test func `30: a mark that waits for a late save is renewed before the token is presented`() throws {
+        var (cockpit, _, marked) = afterRefusal()
+        let own = AccessTokensSharingTests.seen(try #require(marked), at: "2")
+        for (now, isOver) in [(320, false), (328, true)] {
+            cockpit.moment.now = .seconds(now)
+            _ = cockpit.take(.waited)
+            #expect(cockpit.take(.read(own)).written?.mark?.owner == "me")
+            let step = cockpit.take(.swapped(own.revision))
+            #expect(step == (isOver ? .load(previous: .granted("old")) : .wait(from: own.revision, atMost: .seconds(8))))
+        }
+    }
+
+    @Test func `30: a service that gives up while it waits for a late save leaves the holder's mark in the record`() throws {
+        var (cockpit, _, marked) = afterRefusal()
+        let own = AccessTokensSharingTests.seen(try #require(marked), at: "2")
+        _ = cockpit.take(.waited)
+        guard case .end(let ending) = cockpit.take(.read(own), isAbandoned: true) else { throw Cockpit.Unexpected() }
+        guard case .swap(let record, _)? = ending.stray?.remedy(for: own) else { throw Cockpit.Unexpected() }
+        #expect(record.mark?.owner == "other")
     }
 
     // MARK: The store's clock
