@@ -76,6 +76,13 @@ let package = Package(
             ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
+        // Measures for how long processes get no token after something goes wrong with one of them, or with their store.
+        .executableTarget(
+            name: "outages",
+            dependencies: [
+                "InPostgreSQL", "InSQLite", "InValkey", product("AccessTokensEtcd"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"),
+            ], path: "Tests/outages"),
         // The processes of the tests.
         .executableTarget(
             name: "worker",
