@@ -18,7 +18,8 @@ import TokenServiceConcurrency
                     let answered = await place.block(count) { stage3.retrieveToken(then: $0) }
                     for asyncCallers in [0, 4] {
                         let shim = AccessTokenService(loader: PromptLoader())
-                        let others = ask(shim.service, callers: asyncCallers)
+                        let other = TokenService(loader: PromptLoader().tokenLoader)
+                        let others = ask(shim.service, callers: asyncCallers) + ask(other, callers: asyncCallers)
                         #expect(await place.block(count) { shim.retrieveToken(then: $0) } == answered, "\(place), \(count)")
                         #expect(answered == count)
                         for other in others { #expect(await other.value == "a") }
