@@ -107,7 +107,7 @@ import Musl
             }
         }
         let report = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        let schedule = try #require(replayed(in: report), "\(report), \(result?.exitStatus, default: "no end")")
+        let schedule = try #require(replayed(in: report), "\(report), \(String(describing: result?.exitStatus))")
         let variables = "INTERLEAVINGS_TIME=anytime INTERLEAVINGS_REPLAY='\(schedule)'"
         let line = "Or, without editing: \(variables) swift test --filter '^Module\\.it'\\''s'"
         #expect(report.split(separator: "\n").contains { $0 == line }, "\(report)")
