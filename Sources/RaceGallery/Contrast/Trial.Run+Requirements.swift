@@ -46,13 +46,14 @@ extension Trial.Run {
         return nil
     }
 
-    /// The last caller's token, if it was issued before the sign-out began.
+    /// A token that was issued before the sign-out began, and given to a caller after it.
     var oldToken: Trial.Violation? {
         let record = record
         // The server numbers its tokens.
         let old = (0..<record.issuedBeforeSignOut).map { "access-\($0 + 1)" }
-        let isOld = (try? record.callers.last?.answers.first?.get()).map { old.contains($0.value) } ?? false
-        return isOld ? Trial.Violation("the later caller gets a token from before the sign-out") : nil
+        let late = record.callers.filter { !$0.name.hasPrefix("caller") }
+        let deceived = late.first { caller in (try? caller.answers.first?.get()).map { old.contains($0.value) } ?? false }
+        return deceived.map { Trial.Violation("the \($0.name) gets a token from before the sign-out") }
     }
 }
 

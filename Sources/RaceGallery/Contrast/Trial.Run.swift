@@ -57,11 +57,13 @@ extension Trial {
 
         /// Asks in a new task, unless the service has been released by then.
         func ask(_ name: String) {
-            surroundings.spawn(name) { [self] in
-                guard let (service, caller) = state.withLock({ $0.begin(name) }) else { return }
-                await service.ask { [self] in take($0, for: caller) }
-                state.withLock { $0.returned.append(caller) }
-            }
+            surroundings.spawn(name) { [self] in await askInTask(name) }
+        }
+
+        private func askInTask(_ name: String) async {
+            guard let (service, caller) = state.withLock({ $0.begin(name) }) else { return }
+            await service.ask { [self] in take($0, for: caller) }
+            state.withLock { $0.returned.append(caller) }
         }
 
         private func take(_ answer: Result<AccessToken, any Error>, for caller: Int) {
@@ -72,7 +74,7 @@ extension Trial {
             surroundings.log("\(name) gets \(answer.name)")
         }
 
-        /// The user signs out.
+        /// The user signs out, and the next line asks.
         func signOut() {
             surroundings.spawn("sign-out") { [self] in
                 let issued = network.server.tokensIssued
@@ -81,6 +83,7 @@ extension Trial {
                     return state.service
                 }
                 await service?.signOut()
+                await askInTask("next caller")
             }
         }
 

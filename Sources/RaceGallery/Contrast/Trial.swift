@@ -72,7 +72,7 @@ extension Trial {
         $0.secondLoad ?? $0.wrongAnswer ?? $0.refusedToken
     }
 
-    /// A caller that asks after the sign-out gets nothing from before it.
+    /// Callers that ask in the line after the sign-out, or later, get nothing from before it.
     package static let signOut = Trial("a user signs out meanwhile") { run in
         run.askAll()
         run.signOut()
