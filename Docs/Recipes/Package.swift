@@ -127,6 +127,9 @@ let parts = [
 let lacking = Context.environment["RECIPES_WITHOUT", default: ""].split(separator: " ").map { String($0) }
 let left = parts.filter { lacking.contains($0.key) || $0.value.isSlow && Context.environment["RECIPES"] == "quick" }
 package.targets.removeAll { target in left.contains { [$0.key, $0.value.needs].contains(target.name) } }
+if ["InPostgreSQL", "InSQLite", "InValkey"].contains(where: { left[$0] != nil }) {
+    package.targets.removeAll { $0.name == "outages" }
+}
 for target in package.targets where target.name == "RecipesTests" {
     target.exclude = left.values.map(\.tests).sorted()
     target.dependencies.removeAll { dependency in
