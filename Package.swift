@@ -158,7 +158,7 @@ let package = Package(
         tests("Units/AccessTokensTests", "AccessTokensKeys"),
         tests("Units/AccessTokensDispatchTests", "AccessTokensDispatch", "AccessTokensKeys", "RaceGallery"),
         tests("Units/AccessTokensEtcdTests", "AccessTokensEtcd", "AccessTokensHTTP", "AccessTokensSharing", "LoopbackServers"),
-        tests("Units/AccessTokensSharingTests", "AccessTokensKeys", "AccessTokensSharing"),
+        tests("Units/AccessTokensSharingTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing"),
         // The processes that AccessTokensFilesTests kill.
         .executableTarget(
             name: "token-file-rotator", dependencies: ["AccessTokens", "AccessTokensFiles"],

@@ -223,12 +223,15 @@ extension OAuthError: Redacted, DescribedError {
 extension OAuthError {
     /// Whether the request may still be under way: not if it was never sent, or if the server has answered.
     ///
-    /// An answer with the status 502 or 504 comes from a gateway, behind which the server may still be working.
+    /// An answer with the status 502 or 504 comes from a gateway, behind which the server may still be working. A server may also
+    /// answer that it is already processing such a request, as Salesforce does.
     public var mayBeUnderWay: Bool {
         switch problem {
         case .timedOut, .connectionFailed: return true
         case .notSent, .credentialsUnavailable, .signInExpired: return false
-        default: return remedy == .retry && retryAfter == nil && (status == 502 || status == 504)
+        default:
+            let isBehind = serverDescription?.lowercased().contains(Refusal.wordsUnderWay) ?? false
+            return remedy == .retry && retryAfter == nil && (status == 502 || status == 504 || isBehind)
         }
     }
 

@@ -121,5 +121,8 @@ extension Refusal {
     ]
 
     /// Parts of descriptions, in lower case, by which a server says that waiting helps, although its code means something else.
-    static let passingWords = ["token request is already being processed", "rate limit exceeded"]
+    static let passingWords = [wordsUnderWay, "rate limit exceeded"]
+
+    /// The part of a description by which Salesforce says that it is processing another request with the same grant.
+    static let wordsUnderWay = "token request is already being processed"
 }

@@ -22,8 +22,6 @@ public struct TokenServiceError: Error, Sendable {
         public static let reset = Code(text: "reset")
         /// The loader returned a token whose lifetime had passed when it arrived.
         public static let tokenExpiredOnArrival = Code(text: "tokenExpiredOnArrival")
-        /// The loader returned a token that was invalidated before.
-        public static let tokenRejectedBefore = Code(text: "tokenRejectedBefore")
         /// A request was refused twice while refusals may cause no load, since they have caused 5 in 30 s.
         public static let tooManyInvalidations = Code(text: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
@@ -216,8 +214,6 @@ extension TokenServiceError: DescribedError {
                 + "next user."
         case .reset: "The session of this call has ended: the user has signed out since. Don't repeat the call for the next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
-        case .tokenRejectedBefore:
-            "The authorization server returned a token that was refused before. Check for a cache in front of the server."
         case .tooManyInvalidations:
             "The request was refused twice, and earlier refusals have used up the loads of their 30 s. If all requests are refused, "
                 + "check the audience and the scope that the resource server expects."

@@ -201,11 +201,15 @@ struct BackOff: Sendable {
         }
     }
 
-    /// When the failure count no longer matters: the longest pause after the moment of the next attempt.
+    /// When the failure counts no longer matter: the longest pause after the moment of the next attempt.
+    ///
+    /// Unclear refusals matter for twice the time in which they become a refusal of the grant, so that a caller that comes every
+    /// ten minutes learns of it.
     var idleFrom: Duration? {
-        switch gate {
-        case .open: .zero
-        case .opens(let moment): moment + RefreshPolicy.longestPause
+        let unclearEnd = unclearSince.map { $0 + RefreshPolicy.unclearRefusalPeriod * 2 } ?? .zero
+        return switch gate {
+        case .open: unclearEnd
+        case .opens(let moment): max(moment + RefreshPolicy.longestPause, unclearEnd)
         case .closed: nil
         }
     }

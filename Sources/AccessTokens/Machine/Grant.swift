@@ -164,18 +164,29 @@ extension TokenService.StateMachine {
 /// The tokens that resource servers refused, and the loads that followed.
 struct Rejections: Sendable {
     // Whole tokens, not strings: a token hides its secret from mirrors, a string wouldn't.
-    private(set) var tokens: [(token: AccessToken, until: Duration?)] = []
+    private(set) var tokens: [(token: AccessToken, until: Duration?, loads: Int)] = []
     private(set) var loads: [Duration] = []
 
     /// Whether the next load happens because of an invalidation, and so counts against the limit.
     private(set) var causeNextLoad = false
 
     /// Remembers a refused token until it has certainly expired, or until eight newer ones were refused.
-    mutating func remember(_ token: AccessToken, at now: Duration) {
+    ///
+    /// - Parameter loads: How many loads have begun.
+    mutating func remember(_ token: AccessToken, afterLoads loads: Int, at now: Duration) {
         tokens.removeAll { $0.token.value == token.value || $0.until.map { $0 <= now } ?? false }
         if tokens.count == RefreshPolicy.rememberedRejections { tokens.removeFirst() }
         let until = token.lifetime.map { now + min(max($0, .zero), RefreshPolicy.longestLifetime) }
-        tokens.append((token, until))
+        tokens.append((token, until, loads))
+    }
+
+    /// Forgets that a token was refused if a load that began afterwards brought it again.
+    ///
+    /// Servers that keep a token until it expires, as platforms do for their workloads, have no other, and the refusal may have
+    /// been a resource's mistake. If it wasn't, the limit on loads holds.
+    mutating func forget(_ token: AccessToken, loadedBy flight: borrowing TokenService.StateMachine.Flight) {
+        guard !tokens.isEmpty, let load = flight.load else { return }
+        tokens.removeAll { $0.token.value == token.value && $0.loads < load }
     }
 
     /// Whether this very string was refused.
@@ -212,7 +223,7 @@ struct Rejections: Sendable {
     /// The time from which no refused token can be handed out again, and no past load counts against the limit.
     var idleFrom: Duration? {
         var end = (loads.last ?? .zero) + (loads.isEmpty ? .zero : RefreshPolicy.invalidationPeriod)
-        for (_, until) in tokens {
+        for (_, until, _) in tokens {
             guard let until else { return nil }
             end = max(end, until)
         }
@@ -223,9 +234,8 @@ struct Rejections: Sendable {
 // MARK: The use of a new token
 
 extension TokenService.StateMachine {
-    /// Why a token that a flight brought can't be used; `nil` if it can at least be given to the waiters.
+    /// What is wrong with a token that a flight brought; `nil` if it can at least be given to the waiters.
     func flaw(of token: AccessToken, by flight: borrowing Flight, at now: Duration) -> TokenServiceError? {
-        if rejections.contains(token, at: now) { return TokenServiceError(.tokenRejectedBefore) }
         if let lifetime = token.lifetime, flight.start + RefreshPolicy.counted(lifetime) <= now {
             return TokenServiceError(.tokenExpiredOnArrival)
         }
@@ -234,7 +244,7 @@ extension TokenService.StateMachine {
 
     /// Whether a token that a flight brought will be handed out, if only to the waiters.
     func isServable(_ token: AccessToken, by flight: borrowing Flight, at now: Duration) -> Bool {
-        guard flaw(of: token, by: flight, at: now) == nil else { return false }
+        guard !rejections.contains(token, at: now), flaw(of: token, by: flight, at: now) == nil else { return false }
         guard state.token != nil, let lifetime = token.lifetime else { return true }
         return now < flight.start + policy.hardExpiry(forLifetime: lifetime)
     }

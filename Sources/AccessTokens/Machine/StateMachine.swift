@@ -481,6 +481,7 @@ extension TokenService.StateMachine {
         defer { elapse(to: now) }
         guard var flight = end(id, bringing: token) else { return }
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
+        rejections.forget(token, loadedBy: flight)
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
         // Whether the token is usable matters only if another grant has arrived meanwhile.
@@ -511,6 +512,7 @@ extension TokenService.StateMachine {
         case .token(let token, let age, let isAdopted):
             flight.start = now - age
             flight.isCostly = !isAdopted && token.refreshToken != nil
+            if !isAdopted { rejections.forget(token, loadedBy: flight) }
             _ = grant.put(token, .replaced)
             accept(token, of: flight, from: isAdopted ? .otherService : .loader, at: now)
         case .newGrant,
@@ -624,6 +626,7 @@ extension TokenService.StateMachine {
     /// Answers the waiters with a token, and hands it out from now on as long as it is valid.
     @inline(never)
     private mutating func accept(_ token: AccessToken, of flight: Flight, from origin: Origin = .loader, at now: Duration) {
+        if rejections.contains(token, at: now) { return acceptRefused(token, of: flight, from: origin, at: now) }
         var flaw = flaw(of: token, by: flight, at: now)
         if flaw == nil {
             let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
@@ -638,14 +641,17 @@ extension TokenService.StateMachine {
         }
         if let flaw {
             guard !flight.isGivenUp else { return }
-            if flaw.code == .tokenRejectedBefore { rejections.markNextLoad() }
-            // The program passed this token, and it expired or was refused while it was being saved: only its grant remains.
-            if origin == .program, flaw.code == .tokenExpiredOnArrival || flaw.code == .tokenRejectedBefore {
+            // The program passed this token, and it expired while it was being saved: only its grant remains.
+            if origin == .program, flaw.code == .tokenExpiredOnArrival {
                 if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
                 return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
             }
             return fail(flaw, of: flight, at: now)
         }
+        publish(token, of: flight, from: origin)
+    }
+
+    private mutating func publish(_ token: AccessToken, of flight: Flight, from origin: Origin) {
         publications += 1
         handedOut.note(token)
         backOff = BackOff()
@@ -655,6 +661,23 @@ extension TokenService.StateMachine {
             announce(origin == .loader ? .loadSucceeded : .restored, event)
         }
         answerWaiters(.success(token))
+    }
+
+    /// Takes a token that was refused while its load or its save was under way, or that another service handed out before.
+    ///
+    /// Another load follows for the callers, which counts. If it may not start yet, the token stays in use.
+    private mutating func acceptRefused(_ token: AccessToken, of flight: Flight, from origin: Origin, at now: Duration) {
+        guard !flight.isGivenUp else { return }
+        if state.cached == nil, let opens = rejections.limit(at: now) {
+            var cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
+            cached.survive(until: opens)
+            if let token = cached.forRetry, cached.isValid(at: now) {
+                install(cached)
+                return publish(token, of: flight, from: origin)
+            }
+        }
+        rejections.markNextLoad()
+        goOn(after: flight, at: now)
     }
 
     /// Counts the failure of a flight that just ended: as a failed refresh if there is a token, else for the back-off.
@@ -706,7 +729,7 @@ extension TokenService.StateMachine {
     /// While refusals may cause no load it stays in use: one server's refusal must not stop the requests that another accepts.
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
-        rejections.remember(token, at: now)
+        rejections.remember(token, afterLoads: loads, at: now)
         if reserve?.token.value == token.value { reserve = nil }
         guard var cached = state.cached, cached.token.value == token.value else { return }
         // A running load predates the refusal. A load that follows a store check counts against the limit.

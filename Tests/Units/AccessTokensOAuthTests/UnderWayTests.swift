@@ -30,6 +30,12 @@ import FoundationNetworking
         #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
     }
 
+    @Test func `a server that is processing the grant's other request says so`() async throws {
+        let body = #"{"error":"invalid_grant","error_description":"Token request is already being processed."}"#
+        let error = try await failure(ScriptedTransport { TransportResponse(400, body) })
+        #expect(error.mayBeUnderWay && error.remedy == .retry, "\(error)")
+    }
+
     @Test(
         arguments: [
             (.cannotConnectToHost, false), (.cannotFindHost, false), (.dnsLookupFailed, false), (.notConnectedToInternet, false),

@@ -88,7 +88,7 @@ struct EventTextTests {
     @Test func `every code has a text that says more than its name, and a remedy that helps`() {
         let remedies: [(TokenServiceError.Code, TokenServiceError.Remedy)] = [
             (.loadFailed, .retry), (.loadTimedOut, .retry), (.deadlineExceeded, .retry), (.reset, .signIn),
-            (.tokenExpiredOnArrival, .retry), (.tokenRejectedBefore, .retry), (.tooManyInvalidations, .programChange),
+            (.tokenExpiredOnArrival, .retry), (.tooManyInvalidations, .programChange),
             (.storeFailed, .retry), (.loaderWaitsForItself, .programChange),
         ]
         for (code, remedy) in remedies {

@@ -31,14 +31,11 @@ struct OutageTests {
         #expect(late.code == .loadFailed, "it has 6 s left: too few for a request")
     }
 
-    @Test(arguments: ["time-out", "given up", "expired", "refused before", "salvaged"])
+    @Test(arguments: ["time-out", "given up", "expired", "salvaged"])
     func `44: whatever the transient failure is`(kind: String) throws {
         let (scene, caller, load) = try inLeeway(isRepeatable: kind == "given up")
         switch kind {
         case "expired": scene.succeed(load, with: AccessToken("b", lifetime: .zero))
-        case "refused before":
-            scene.invalidate(.hour("b"))
-            scene.succeed(load, with: .hour("b"))
         case "salvaged":
             let grant = AccessToken("", lifetime: .zero, refreshToken: "new")
             scene.fail(load, with: SalvagedGrant(grant, reason: ScriptedFailure.transient))

@@ -89,9 +89,10 @@ extension World {
             check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
         }
         check(!loads.contains { $0.id == flight.id }, "a flight starts once")
+        begun += 1
         loads.append(
             Load(
-                id: flight.id, start: flight.start, generation: machine.generation,
+                id: flight.id, number: begun, start: flight.start, generation: machine.generation,
                 hasGrant: flight.previous?.refreshToken != nil))
     }
 

@@ -62,7 +62,7 @@ extension World {
 
     private mutating func noteRefusal(of token: AccessToken) {
         bar(token)
-        refused = (token, now + (token.lifetime ?? .zero))
+        refused = (token, now + (token.lifetime ?? .zero), begun)
         refusals[token.value] = refused?.until
     }
 
@@ -125,7 +125,7 @@ extension World {
             let before = machine.state.cached?.token
             bar(token)
             machine.invalidate(token, at: now)
-            refused?.until = now + (token.lifetime ?? .zero)
+            refused = (token, now + (token.lifetime ?? .zero), begun)
             refusals[token.value] = refused?.until
             if let before, before.value != token.value, machine.state.cached == nil {
                 check(born[before.value].map { $0.hardEnd <= now } ?? false, "a late refusal drops nothing else")
@@ -271,6 +271,11 @@ extension World {
         }
         let isOutdated = isOutdated(id)
         let meanwhile = grantFromMeanwhile(for: id)
+        if !isOutdated, let last = refused, last.token.value == token.value, load.number > last.begun {
+            refused = nil
+            refusals[token.value] = nil
+            barred.remove(token.value)
+        }
         machine.loaded(token, by: id, at: now)
         check(machine.generation == generation, "a load is no fence")
         if isOutdated { givenUp.append(token.value) }

@@ -13,8 +13,13 @@ extension World {
             return left <= 0 ? 0 : min(Int(left.rounded(.up)), 9)
         }
         func age(_ start: Duration) -> Int { min(Int((now - start) / Self.step), 5) }
+        /// Returns whether it began after the refusal.
+        func isNewer(_ flight: Machine.Flight) -> Int {
+            let load = loads.first { $0.id == flight.id }?.number ?? 0
+            return refused.map { load > $0.begun } ?? false ? 1 : 0
+        }
         func add(_ flight: Machine.Flight) {
-            key += [age(flight.start), flight.publications == machine.publications ? 1 : 0]
+            key += [age(flight.start), flight.publications == machine.publications ? 1 : 0, isNewer(flight)]
             key.append(flight.previous == machine.grant.token ? 1 : 0)
             switch flight.phase {
             case .loading: break
@@ -65,7 +70,8 @@ extension World {
         // count are equivalent.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
-            return (counts: counts, key: (isAlike ? 0 : counts ? age(flight.start) : 9) * 3 + flight.phase.key)
+            let kind = isAlike ? 0 : (counts ? age(flight.start) : 9) * 2 + isNewer(flight)
+            return (counts: counts, key: kind * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()
         let fenced = machine.fenced.isEmpty ? [] : [-20]

@@ -34,7 +34,7 @@ struct World: Sendable {
     }
 
     struct Load: Sendable {
-        let id: Int, start: Duration, generation: Int, hasGrant: Bool
+        let id: Int, number: Int, start: Duration, generation: Int, hasGrant: Bool
     }
 
     static let step = Duration.seconds(100)
@@ -62,8 +62,10 @@ struct World: Sendable {
     var tokens = 0
     /// Each token's generation, and when it really expires.
     var born: [String: (generation: Int, end: Duration, hardEnd: Duration)] = [:]
-    /// The token refused last, until it has certainly expired.
-    var refused: (token: AccessToken, until: Duration)?
+    /// How many loads have begun.
+    var begun = 0
+    /// The token refused last, until it has certainly expired or a later load brings it again.
+    var refused: (token: AccessToken, until: Duration, begun: Int)?
     /// The token that may be handed out inside its leeway if a load fails, and whether one has failed since it arrived.
     var held: AccessToken?
     var hasFailed = false

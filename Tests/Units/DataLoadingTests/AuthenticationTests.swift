@@ -52,6 +52,32 @@ struct AuthenticationTests {
         #expect(server.tokens.cachedToken != nil)
     }
 
+    @Test(arguments: [2, 10])
+    func `49: a server that refuses requests at random and revokes nothing stops those that it refuses twice, and no other`(
+        percent: Int
+    ) async throws {
+        let random = Lock(SplitMix64(seed: 49))
+        let server = try ResourceServer { arrival in
+            let isRefused = random.withLock { Int.random(in: 0..<100, using: &$0) < percent }
+            return isRefused ? .bytes(ResourceServer.invalidToken) : ResourceServer.ok("ok")
+        }
+        let loader = try server.loader(), url = server.url
+        let count = await withTaskGroup(of: Int.self) { group in
+            for _ in 1...8 {
+                group.addTask {
+                    var failures = 0
+                    for _ in 1...100 where await (try? loader.perform(Request(url: url))) == nil { failures += 1 }
+                    return failures
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        let rate = Double(percent) / 100, expected = rate * rate * 800
+        #expect(Double(count) <= expected + 4 * expected.squareRoot() + 1, "\(count) of 800")
+        // All within the same 30 s of the service's clock.
+        #expect(server.authorizationServer.tokensIssued <= 6)
+    }
+
     @Test func `a server that refuses the new token too gets no third request, and its answer is the error`() async throws {
         let server = try ResourceServer()
         let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in AccessToken("made-up-\(UUID())") }

@@ -5,6 +5,7 @@ import Foundation
 import LoopbackServers
 import NIOCore
 import NIOHTTP1
+import Synchronization
 import Testing
 
 @testable import OverAsyncHTTPClient
@@ -57,6 +58,38 @@ struct `An HTTP client of your own` {
         #expect(try await send(to: server, body: "x", canRepeat: canRepeat) == .unauthorized)
         #expect(tokens.cachedToken == nil)
         #expect(await Set(requests(server, canRepeat ? 2 : 1)).count == (canRepeat ? 2 : 1))
+    }
+
+    @Test func `a server that refuses one request in fifty and revokes nothing stops those that it refuses twice, and no other`()
+        async throws
+    {
+        let arrived = Mutex(0)
+        // The 50th, the 100th and so on.
+        let server = try server { _ in
+            arrived.withLock { count in
+                count += 1
+                return count % 50 != 0
+            }
+        }
+        let origin = try #require(Origin(server.url.absoluteString))
+        let refused = try await withClient(.init()) { client in
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 1...8 {
+                    group.addTask {
+                        var refused = 0
+                        for _ in 1...100 {
+                            let request = HTTPClientRequest(url: server.url.absoluteString)
+                            let response = try await client.execute(request, timeout: .seconds(60), with: tokens, for: origin)
+                            if response.status == .unauthorized { refused += 1 }
+                        }
+                        return refused
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+        }
+        // Two in a row aren't both a fiftieth, but for a retry that 49 other requests overtake.
+        #expect(refused <= 2)
     }
 
     @Test(arguments: [true, false])

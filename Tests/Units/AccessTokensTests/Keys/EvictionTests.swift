@@ -99,6 +99,22 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
+    @Test func `unclear refusals keep their service until a caller every ten minutes has learned that the grant is dead`() throws
+    {
+        let scene = KeyScene(keepingIdle: 0), unclear = ScriptedFailure(.signInOrRegistration)
+        for _ in 1...3 {
+            let caller = scene.call("a")
+            try scene.fail("a", with: unclear)
+            #expect((caller.error as? TokenServiceError)?.remedy == (scene.loadCount("a") < 3 ? .signInOrRegistration : .signIn))
+            scene.advance(by: .seconds(599))
+        }
+        #expect(scene.makings == ["a"])
+        _ = scene.call("b")
+        try scene.fail("b", with: unclear)
+        scene.advance(by: .seconds(1_200))
+        #expect(scene.counts == [1, 0, 0], "only the refused grant's")
+    }
+
     @Test func `a refused grant keeps its service, which asks no more`() throws {
         let scene = KeyScene(keepingIdle: 0)
         _ = scene.call("a")
