@@ -24,16 +24,17 @@ import TokenServiceConcurrency
         }
 
         @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
-            try? await simulation.clock.sleep(for: .seconds(1))
+            try await simulation.clock.sleep(for: .seconds(1))
             guard let spent = previous?.refreshToken, living.withLock({ $0.remove(spent) }) != nil else {
                 throw ScriptedFailure.grantRefused
             }
+            // A request that is cancelled from here on has spent the grant.
             let next = issued.withLock { number in
                 number += 1
                 return "r\(number)"
             }
             _ = living.withLock { $0.insert(next) }
-            try? await simulation.clock.sleep(for: .seconds(1))
+            try await simulation.clock.sleep(for: .seconds(1))
             return AccessToken("a \(next)", lifetime: .seconds(3_600), refreshToken: next)
         }
     }
@@ -51,6 +52,8 @@ import TokenServiceConcurrency
             await tokens.replace(with: AccessToken("expired", lifetime: .zero, refreshToken: "r1"))
             simulation.spawn("caller") { _ = try? await tokens.retrieveToken() }
             simulation.spawn("user") {
+                // Before the request, with it, while it is under way, with its answer, and after that.
+                try? await simulation.clock.sleep(for: .milliseconds(500 * simulation.choose("moment", 6)))
                 if signsIn {
                     await tokens.replace(with: AccessToken("another", lifetime: .seconds(3_600), refreshToken: "other"))
                 } else {
