@@ -149,7 +149,7 @@ public final class DPoPKey: TokenProof {
         }
         let limit = Task(executorPreference: executor) { [sleep, timeLimit] in
             try await sleep(timeLimit)
-            result.complete(with: .failure(DPoPError(.signingTimedOut, "\(timeLimit)")))
+            result.complete(with: .failure(DPoPError(.signingTimedOut, "\(timeLimit.shown)")))
             signing.cancel()
         }
         defer { limit.cancel() }

@@ -97,7 +97,7 @@ public struct AuthorizationServer: Sendable {
         transport: any TokenTransport = URLSessionTransport()
     ) throws -> OAuthClient {
         let method = authentication.description
-        if case .texts(let methods)? = members.value("token_endpoint_auth_methods_supported"), authentication.isListed,
+        if let methods = members.value("token_endpoint_auth_methods_supported")?.texts, authentication.isListed,
             !methods.contains(method)
         {
             let supported = ServerText.safe(methods.joined(separator: ", "), hiding: [])
@@ -153,9 +153,7 @@ public struct AuthorizationServer: Sendable {
 
 extension AnswerMembers {
     /// The strings of a member that is a list of strings.
-    func list(_ name: String) -> [String] {
-        if case .texts(let texts)? = value(name) { texts } else { [] }
-    }
+    func list(_ name: String) -> [String] { value(name)?.texts ?? [] }
 }
 
 extension AuthorizationServer: Redacted {

@@ -67,7 +67,7 @@ public struct EtcdError: Error, Sendable {
         switch error {
         case .notSent(let reason, let underlying): self.init(.unreachable, reason, underlying: underlying)
         case .connectionLost(let reason, let underlying): self.init(.connectionLost, reason, underlying: underlying)
-        case .timedOut(let underlying): self.init(.timedOut, "\(request.timeLimit)", underlying: underlying)
+        case .timedOut(let underlying): self.init(.timedOut, "\(request.timeLimit.shown)", underlying: underlying)
         case .tooLong: self.init(.unreadableAnswer, "it is longer than \(request.maximumBodySize) bytes")
         case .invalidConfiguration(let problem): self.init(.invalidConfiguration, problem)
         }

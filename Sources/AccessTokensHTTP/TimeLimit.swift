@@ -50,6 +50,9 @@ extension Duration {
     /// `Duration.seconds(_:)` itself traps on NaN, on infinities and on large values.
     package static func seconds(read seconds: Double) -> Duration? {
         guard seconds >= 0, seconds.isFinite else { return nil }
-        return seconds < longest / .seconds(1) ? .seconds(seconds) : longest
+        guard seconds < longest / .seconds(1) else { return longest }
+        // `Duration.seconds(_: Double)` makes 3599.000000000000524288 of 3599.
+        let whole = Int64(seconds)
+        return .seconds(whole) + .nanoseconds(Int64(((seconds - Double(whole)) * 1e9).rounded()))
     }
 }

@@ -72,7 +72,7 @@ private final class CommandRun: Sendable {
     private let timeLimit: Duration
     private let deadline: ContinuousClock.Instant
 
-    var timedOut: OAuthError { source.failure("did not end within \(timeLimit)") }
+    var timedOut: OAuthError { source.failure("did not end within \(timeLimit.shown)") }
 
     /// Programs start one at a time, so that none inherits another's pipe and keeps it open.
     private static let beginning = Lock<Void>(())

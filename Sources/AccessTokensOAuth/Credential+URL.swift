@@ -80,7 +80,7 @@ private struct CredentialReader: Sendable {
 
     private func error(_ failure: TransportError) -> OAuthError {
         switch failure {
-        case .timedOut: source.failure("did not answer completely within \(request.timeLimit)")
+        case .timedOut: source.failure("did not answer completely within \(request.timeLimit.shown)")
         case .tooLong: source.tooLong
         case .notSent(let detail, _), .connectionLost(let detail, _): source.failure("could not be reached: \(detail)")
         case .invalidConfiguration(let problem): OAuthError(.invalidConfiguration(problem))

@@ -117,12 +117,14 @@ enum FormEncoding {
     }
 
     /// Decodes the text; anything that isn't an escape stays as it is.
-    static func decode(_ text: Substring) -> String {
+    static func decode(_ text: Substring) -> String { String(decoding: decoded(text.utf8), as: UTF8.self) }
+
+    private static func decoded<Text: Collection<UInt8>>(_ text: Text) -> [UInt8] where Text.SubSequence: Collection<UInt8> {
         var bytes: [UInt8] = []
-        var rest = Substring(text).utf8
+        var rest = text[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%"), rest.prefix(2).count == 2, rest.prefix(2).allSatisfy(\.isHexDigit),
-                let value = UInt8(Substring(rest.prefix(2)), radix: 16)
+                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
             {
                 bytes.append(value)
                 rest = rest.dropFirst(2)
@@ -130,6 +132,34 @@ enum FormEncoding {
                 bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
+    }
+
+    /// Returns the parameters that can be read in a text, and whether the text is a form and nothing else.
+    ///
+    /// A form has none of the characters that pages and JSON consist of, although servers forget to encode others. A parameter
+    /// whose bytes aren't UTF-8 is left out.
+    static func members(in text: some Collection<UInt8>) -> (members: [JSONScanner.Member], isForm: Bool, isUTF8: Bool) {
+        var members: [JSONScanner.Member] = [], isForm = true, isUTF8 = true
+        let isBlank = { (byte: UInt8) in " \t\r\n".utf8.contains(byte) }
+        let line = Array(text.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+        for pair in line.split(separator: UInt8(ascii: "&")) {
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
+            let isPair =
+                parts.count == 2 && parts[0].contains(where: \.isAlphanumeric)
+                && parts[0].allSatisfy { $0.isAlphanumeric || "_-.%[]".utf8.contains($0) }
+                && parts[1].allSatisfy { $0 >= 0x20 && $0 != 0x7F && !"\"<>{}\\".utf8.contains($0) }
+            guard isPair else {
+                isForm = false
+                continue
+            }
+            let texts = parts.compactMap { String(validating: decoded($0), as: UTF8.self) }
+            if texts.count == 2 {
+                members.append(JSONScanner.Member(name: texts[0], value: .string(texts[1])))
+            } else {
+                isUTF8 = false
+            }
+        }
+        return (members, isForm && !(members.isEmpty && isUTF8), isUTF8)
     }
 }

@@ -14,13 +14,31 @@ package struct JSONScanner {
         case number(Double)
         case bool(Bool)
         case null
-        /// An array that contains only strings.
-        case texts([String])
-        /// An object, another array, or an invalid number.
+        case list([Value])
+        case object([Member])
+        /// An invalid number, or a list or an object deeper than ``deepestKept``.
         case other
+
+        /// The elements of a list that contains only strings.
+        package var texts: [String]? {
+            guard case .list(let values) = self else { return nil }
+            let texts = values.compactMap(\.text)
+            return texts.count == values.count ? texts : nil
+        }
+
+        var text: String? { if case .string(let text) = self { text } else { nil } }
+    }
+
+    /// A member of an object, or a parameter of a form.
+    package struct Member: Sendable, Hashable {
+        let name: String
+        let value: Value
     }
 
     private static let deepest = 200
+
+    /// How deep the values are that an answer is searched for; a body of deeper ones shall not cost their memory.
+    private static let deepestKept = 4
 
     private let bytes: [UInt8]
     private var index = 0
@@ -31,20 +49,26 @@ package struct JSONScanner {
     }
 
     /// Returns the object's own members in their order, and why the text isn't one JSON object; `nil` if it is.
-    mutating func object() -> (members: [(name: String, value: Value)], problem: String?) {
+    ///
+    /// If something else than a page precedes the first object, its members are returned as well.
+    mutating func object() -> (members: [Member], problem: String?) {
         // The text may begin with a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         skipBlanks()
         guard take("{") else {
+            let isPage = next == UInt8(ascii: "<")
             let isValue = value(depth: 0) != nil && isAtEnd
-            return ([], isValue && isJSON ? "it is not a JSON object" : "it is not JSON")
+            let problem = isValue && isJSON ? "it is not a JSON object" : "it is not JSON"
+            guard !isPage, let start = bytes.firstIndex(of: UInt8(ascii: "{")) else { return ([], problem) }
+            index = start + 1
+            return (members(), problem)
         }
         let members = members()
         return (members, isJSON && isAtEnd ? nil : "it is not JSON")
     }
 
-    private mutating func members() -> [(name: String, value: Value)] {
-        var members: [(name: String, value: Value)] = []
+    private mutating func members() -> [Member] {
+        var members: [Member] = []
         while true {
             skipBlanks()
             if take("}") { return members }
@@ -66,11 +90,11 @@ package struct JSONScanner {
         }
     }
 
-    private mutating func member() -> (name: String, value: Value)? {
+    private mutating func member(depth: Int = 1) -> Member? {
         guard next == UInt8(ascii: "\""), let name = string() else { return nil }
         skipBlanks()
-        guard take(":"), let value = value(depth: 1) else { return nil }
-        return (name, value)
+        guard take(":"), let value = value(depth: depth) else { return nil }
+        return Member(name: name, value: value)
     }
 
     /// Moves to the comma or the brace after a member that can't be read.
@@ -107,19 +131,23 @@ package struct JSONScanner {
         }
     }
 
+    /// Takes a list or an object after its first character.
     private mutating func composite(until end: Unicode.Scalar, depth: Int) -> Value? {
         index += 1
-        var texts: [String]? = end == "]" ? [] : nil
+        var values: [Value] = [], members: [Member] = []
         while true {
             skipBlanks()
-            if take(end) { return texts.map(Value.texts) ?? .other }
-            if end == "}" {
-                guard next == UInt8(ascii: "\""), string() != nil else { return nil }
-                skipBlanks()
-                guard take(":") else { return nil }
+            if take(end) {
+                guard depth < Self.deepestKept else { return .other }
+                return end == "]" ? .list(values) : .object(members)
             }
-            guard let value = value(depth: depth + 1) else { return nil }
-            if case .string(let text) = value { texts?.append(text) } else { texts = nil }
+            if end == "}" {
+                guard let member = member(depth: depth + 1) else { return nil }
+                if depth < Self.deepestKept { members.append(member) }
+            } else {
+                guard let value = value(depth: depth + 1) else { return nil }
+                if depth < Self.deepestKept { values.append(value) }
+            }
             skipBlanks()
             guard take(",") || next == UInt8(ascii: end) else { return nil }
         }

@@ -72,6 +72,10 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// How to recover: by waiting, a new sign-in, or a change of the client's registration.
     public internal(set) var remedy: TokenServiceError.Remedy = .retry
 
+    /// The members of a refusal, such as `mfa_token` or `claims`, which no text shows; `nil` if the answer has none, has more
+    /// than 64 KiB, or has issued a token all the same.
+    public internal(set) var members: AnswerMembers?
+
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?
 
@@ -160,7 +164,7 @@ extension OAuthError: Redacted, DescribedError {
         case .signInExpired: "The user did not sign in in time. Begin another sign-in."
         case .notSent(let detail): "\(server) could not be reached, so nothing was sent: \(detail)."
         case .connectionFailed(let detail): "\(server) could not be reached: \(detail)."
-        case .timedOut(let limit): "\(server) did not answer completely within \(limit). Try again later."
+        case .timedOut(let limit): "\(server) did not answer completely within \(limit.shown). Try again later."
         case .redirected:
             "\(server) redirected the request (\(statusText)), which would give the client's credentials to "
                 + "another address: configure the endpoint's final URL."
@@ -214,7 +218,7 @@ extension OAuthError: Redacted, DescribedError {
     private var credential: String { asked?.method == "private_key_jwt" ? "key" : "secret" }
 
     private var pauseAdvice: String {
-        if let retryAfter { return "Try again in \(retryAfter)." }
+        if let retryAfter { return "Try again in \(retryAfter.shown)." }
         let isRequest = status.map { (400..<500).contains($0) } ?? false
         return isRequest && !isPassing ? "Check the endpoint's URL and the request's parameters." : "Try again later."
     }

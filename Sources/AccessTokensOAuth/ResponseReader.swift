@@ -42,7 +42,7 @@ struct ResponseReader {
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.now = now
-        members = AnswerMembers(response.body)
+        members = AnswerMembers(response.body, canBeForm: true)
     }
 
     /// Returns the token in the answer to a grant.
@@ -120,8 +120,8 @@ struct ResponseReader {
         guard !(300..<400).contains(response.status) else { throw failure(.redirected) }
         let isSuccess = (200..<300).contains(response.status)
         if isSuccess, isBodyIgnored { return }
-        let error = members.problem == nil ? members["error"] : nil
-        guard isSuccess, error == nil else { throw refusal(error, of: grant, replacing: previous) }
+        let isRefusal = members.problem == nil && (members["error"] != nil || grant != nil && members.isRefusal)
+        guard isSuccess, !isRefusal else { throw refusal(of: grant, replacing: previous) }
     }
 
     /// Members that are `null` or empty count as absent.
@@ -129,19 +129,18 @@ struct ResponseReader {
     /// Source: RFC 6749 §5.1, §3.2; `refresh_in` is Microsoft's.
     private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
         if let problem = members.problem { throw unreadable(problem) }
-        let value = try required("access_token"), tokenType = try required("token_type")
+        guard let value = try printable("access_token") else {
+            throw unreadable("access_token \(members.value("access_token") == nil ? "is missing" : "has an invalid value")")
+        }
+        let type = try tokenType()
         // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token may be any text, since forms
         // encode it.
         let refreshToken = try text("refresh_token") ?? grant.refreshToken
         let keptScope = grant.refreshToken == nil ? nil : grant.form["scope"] ?? previous?.scope
         let scope = try printable("scope") ?? keptScope
         _ = try text("error")
-        // Use the specification's spelling of the type, not the server's: resource servers may be less tolerant.
-        guard let type = acceptedTokenTypes.first(where: { $0.lowercased() == tokenType.lowercased() }) else {
-            throw failure(.unsupportedTokenType(safe(tokenType)))
-        }
-        // Only recommended (RFC 6749 §5.1); some servers write -1 for "never".
-        let lifetime = members.seconds("expires_in") ?? lifetimeWhenMissing
+        // Only recommended (RFC 6749 §5.1).
+        let lifetime = members.lifetime(from: RetryAfter.moment(of: response, now: now)) ?? lifetimeWhenMissing
         // An extension: an invalid value must not invalidate the token.
         let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
@@ -167,10 +166,22 @@ struct ResponseReader {
         return text
     }
 
-    private func required(_ name: String) throws(OAuthError) -> String {
-        if let text = try printable(name) { return text }
-        throw unreadable("\(name) \(members.value(name) == nil ? "is missing" : "has an invalid value")")
+    /// Returns the token's type as a specification spells it: resource servers may be less tolerant than authorization servers.
+    ///
+    /// Many servers of bearer tokens name no type. A server that was asked for a bound token must say that it has bound it.
+    private func tokenType() throws(OAuthError) -> String {
+        let named = try printable("token_type")?.trimming { $0 == " " } ?? ""
+        if named.isEmpty, proof != nil { throw unreadable("token_type is missing") }
+        let type = named.isEmpty ? "Bearer" : named
+        guard let accepted = acceptedTokenTypes.first(where: { $0.lowercased() == type.lowercased() }) else {
+            throw named.isEmpty ? unreadable("token_type is missing") : failure(.unsupportedTokenType(safe(type)))
+        }
+        // Any other name that the program accepts is one for bearer tokens.
+        return Self.typesOfTheirOwn.contains(accepted.lowercased()) ? accepted : "Bearer"
     }
+
+    /// Source: IANA registry "OAuth Access Token Types", and the draft of `mac`.
+    private static let typesOfTheirOwn: Set<String> = ["dpop", "pop", "n_a", "mac"]
 
     /// Returns when a refresh token expires: as this answer says, or as before if the answer has neither a new token nor an
     /// expiration.
@@ -219,12 +230,16 @@ extension ResponseReader {
     /// A refusal without a known error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used
     /// refresh token with an empty 400. Wrongly assuming a sign-out would be worse than trying again after the longest pause; a
     /// service treats such refusals as a refused grant only after three in a row and ten minutes.
-    private func refusal(_ error: String?, of grant: Grant?, replacing previous: AccessToken?) -> OAuthError {
+    private func refusal(of grant: Grant?, replacing previous: AccessToken?) -> OAuthError {
         var failure = failure(.refused)
+        let code = members.problem == nil ? members.refusalCode : nil
         // A known code isn't secret, even if a secret contains it or is part of it.
-        failure.error = error.map { Refusal.codes[$0] == nil ? safe($0) : $0 }
-        let description = members.problem == nil ? members["error_description"] : nil
+        failure.error = code.map { Refusal.codes[$0] == nil ? safe($0) : $0 }
+        let description = members.problem == nil ? members.refusalWords : nil
         failure.serverDescription = description.map(safe)
+        // An error lives longer than an answer.
+        let isKept = members.kind == .object && response.body.count <= 64 << 10 && !members.hasTokens
+        failure.members = isKept ? members : nil
         // Compared as shown, so that callers find `invalid_grant` even if the server added a line break.
         let refusal = Refusal(
             code: failure.error, description: description, status: response.status, body: members.kind)
@@ -253,7 +268,8 @@ extension ResponseReader {
     /// holds.
     private func safe(_ text: String) -> String {
         guard let credentials = Credentials.values(in: response.body) else { return "[hidden]" }
-        return ServerText.safe(text, hiding: secrets + members.secrets + credentials)
+        let issued = members.secrets(isRefusal: !(200..<300).contains(response.status) || members.isRefusal)
+        return ServerText.safe(text, hiding: secrets + issued + credentials)
     }
 
     /// The content type of an answer that isn't JSON, if it is a common one; a server may write anything into that header.

@@ -19,13 +19,18 @@ enum RetryAfter {
     /// - Parameter now: The time on this machine, for an answer without a readable `Date`.
     static func wait(in answer: TransportResponse, now: Date) -> Duration? {
         guard let value = answer.header("Retry-After") else { return nil }
-        let sent = answer.header("Date").flatMap { dates(in: $0, now: now).first } ?? now
+        let sent = moment(of: answer, now: now)
         let seconds = members(value).filter { !$0.isEmpty && $0.utf8.allSatisfy(\.isDigit) }.compactMap { Double($0) }
         // A number so long that it overflows to infinity counts as the longest wait.
         let waits = (seconds + dates(in: value, now: sent).map { $0.timeIntervalSince(sent) }).compactMap {
             Duration.seconds(read: min($0, .greatestFiniteMagnitude))
         }
         return waits.max().flatMap { $0 > .zero ? $0 : nil }
+    }
+
+    /// Returns when the server sent the answer, by its own clock, or else by this machine's.
+    static func moment(of answer: TransportResponse, now: Date) -> Date {
+        answer.header("Date").flatMap { dates(in: $0, now: now).first } ?? now
     }
 
     /// Returns the dates in a list, most of which contain a comma themselves.

@@ -25,3 +25,13 @@ extension Redacted {
             ancestorRepresentation: .suppressed)
     }
 }
+
+extension Duration {
+    /// The number of seconds, which the standard library rounds: it makes 3599.0000000000005 of 3599.
+    package var shown: String {
+        let (seconds, attoseconds) = components
+        let digits = String(abs(attoseconds)), zeros = String(repeating: "0", count: 18 - digits.count)
+        let fraction = (zeros + digits).prefix(9).reversed().drop { $0 == "0" }.reversed()
+        return "\(self < .zero && seconds == 0 ? "-" : "")\(seconds).\(fraction.isEmpty ? "0" : String(fraction)) seconds"
+    }
+}

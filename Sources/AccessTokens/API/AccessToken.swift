@@ -163,7 +163,7 @@ extension AccessToken: Redacted {
     package var text: String {
         let known = ["Bearer", "DPoP"].first { $0.lowercased() == tokenType.lowercased() }
         var parts = [known.map { "\($0) token" } ?? "token of another type"]
-        if let lifetime { parts.append("lifetime \(lifetime)") }
+        if let lifetime { parts.append("lifetime \(lifetime.shown)") }
         if let count = scope?.split(separator: " ").count { parts.append("\(count) scope\(count == 1 ? "" : "s")") }
         if refreshToken != nil { parts.append("with a refresh token") }
         return "AccessToken(\(parts.joined(separator: ", ")))"

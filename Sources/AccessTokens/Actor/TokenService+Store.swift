@@ -136,7 +136,7 @@ extension TokenService {
 package struct StoreTimeout: Error, CustomStringConvertible {
     package let limit: Duration
     package var description: String {
-        "The store did not answer within \(limit). Check that it can be reached, and isn't locked."
+        "The store did not answer within \(limit.shown). Check that it can be reached, and isn't locked."
     }
 
     package init(after limit: Duration = RefreshPolicy.storeTimeout) {

@@ -37,7 +37,7 @@ struct OAuthErrorTests {
             (400, TokenServiceError.Remedy.retry), (401, .clientRegistration), (403, .clientRegistration), (404, .retry),
             (408, .retry),
             (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
-        ], ["", "{}", #"{"error":7}"#, #"{"error":"a","error":"b"}"#])
+        ], ["", "{}", #"{"error":{}}"#, #"{"error":"a","error":"b"}"#])
     func `a status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
         async throws
     {

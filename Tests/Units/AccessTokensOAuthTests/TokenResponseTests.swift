@@ -48,16 +48,15 @@ struct TokenResponseTests {
 
     // RFC 6749 §5.1: seconds; some servers send a string. Ten years is the longest supported lifetime.
     @Test(arguments: [
-        ("0", Duration.zero), ("5", .seconds(5)), (#""3600""#, .seconds(3600)), ("1.5", .milliseconds(1500)),
+        ("0.001", Duration.milliseconds(1)), ("5", .seconds(5)), (#""3600""#, .seconds(3600)), ("1.5", .milliseconds(1500)),
         (#""1e2""#, .seconds(100)), ("1e300", .seconds(315_360_000)), ("9223372036854775808", .seconds(315_360_000)),
-        ("-0", .zero),
     ])
     func `a lifetime is a number or a string of seconds`(value: String, lifetime: Duration) async throws {
         #expect(try await load(.token(#""expires_in":\#(value)"#)).lifetime == lifetime)
     }
 
     @Test(arguments: [
-        "-1", #""-1""#, #""NaN""#, #""inf""#, #""0x10""#, #""soon""#, #""""#, #"" 5""#, #""1e999""#, "true", "[5]", "{}",
+        "0", "-0", #""0""#, "-1", #""-1""#, #""NaN""#, #""inf""#, #""0x10""#, #""soon""#, #""""#, #"" 5""#, #""1e999""#, "true", "[5]", "{}",
         "1e999", "NaN",
     ])
     func `a lifetime that is none counts as missing`(value: String) async throws {
@@ -88,9 +87,9 @@ struct TokenResponseTests {
     @Test(arguments: [
         ("", "empty"), ("<html>", "not JSON"), ("{", "not JSON"), ("[]", "not a JSON object"), ("7", "not a JSON object"),
         ("{}", "access_token is missing"), (#"{"token_type":"Bearer"}"#, "access_token is missing"),
-        (#"{"access_token":"abc"}"#, "token_type is missing"),
+        (#"{"access_token":"abc","token_type":7}"#, "token_type has the wrong type"),
         (#"{"access_token":"","token_type":"Bearer"}"#, "access_token has an invalid value"),
-        (#"{"access_token":"abc","token_type":""}"#, "token_type has an invalid value"),
+        (#"{"access_token":"abc","token_type":"\n"}"#, "token_type has an invalid value"),
         (#"{"access_token":null,"token_type":"Bearer"}"#, "access_token"),
         (#"{"access_token":7,"token_type":"Bearer"}"#, "access_token has the wrong type"),
         (#"{"access_token":"a\r\nX: y","token_type":"Bearer"}"#, "access_token has an invalid value"),

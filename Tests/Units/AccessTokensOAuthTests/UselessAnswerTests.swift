@@ -44,7 +44,7 @@ struct UselessAnswerTests {
         "text/html; access_token=nEw-t0ken_4Vx9", "text/nEw-t0ken_4Vx9", "nEw-t0ken_4Vx9", "text/html;charset=\"nEw-t0ken_4Vx9\"",
     ])
     func `18: of the kind of an answer nothing is quoted but a known name`(type: String) async throws {
-        let form = TransportResponse(200, "access_token=\(Self.new)&token_type=bearer", headers: ["Content-Type": type])
+        let form = TransportResponse(200, "access_token=\(Self.new)<br>token_type=bearer", headers: ["Content-Type": type])
         let text = try await texts(ClientCredentialsLoader(answer: form).failure())
         #expect(!text.contains("4Vx9") && !text.contains("nEw"))
         #expect(text.contains(type.hasPrefix("text/html") ? "its type is text/html" : "its type is not JSON"))
