@@ -30,16 +30,20 @@ public struct AuthorizationServer: Sendable {
     /// Fetches a server's metadata.
     ///
     /// Tries the location of RFC 8414, and if no metadata is there, the two of OpenID Connect, with one request each. Follows no
-    /// redirect.
+    /// redirect. From now on the issuer is spelled as the metadata spell it, with or without the slash of an empty path.
     ///
     /// - Parameters:
-    ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text.
+    ///   - issuer: The server's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same text,
+    ///     but for the slash of an empty path.
+    ///   - metadataURL: Where the metadata is, if the program knows that it is elsewhere; asked alone. `nil`: at the locations
+    ///     of the specifications.
     ///   - transport: Carries the requests.
     ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
-    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's, longer than 1 MiB, or
-    ///   redirected; or `CancellationError` when its task is cancelled.
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's or longer than 1 MiB;
+    ///   or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
-        _ issuer: String, transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
+        _ issuer: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
+        timeLimit: Duration = .seconds(20)
     ) async throws -> AuthorizationServer {
         let place = try MetadataDocument.place("the issuer", issuer)
         var places = [
@@ -49,24 +53,18 @@ public struct AuthorizationServer: Sendable {
         ].compactMap { $0 }
         // Without a path the last two locations are the same.
         if places.count == 3, places[1] == places[2] { places.removeLast() }
-        var answers: [String] = []
-        for url in places {
-            let (found, answer) = try await MetadataDocument.fetch(url, by: transport, timeLimit: timeLimit)
-            guard let found else {
-                answers.append(answer)
-                continue
-            }
-            // RFC 8414 §3.3: otherwise one server could impersonate another.
-            guard let named = found["issuer"], named.utf8.elementsEqual(issuer.utf8) else {
-                let other =
-                    found["issuer"].map { "belongs to another issuer, \(ServerText.safe($0, hiding: []))" } ?? "names no issuer"
-                throw OAuthError(
-                    .invalidMetadata(
-                        "The metadata at \(ServerText.safe(url.absoluteString, hiding: [])) \(other); it was not used"))
-            }
-            return AuthorizationServer(issuer: issuer, members: found)
+        if let metadataURL {
+            places = [try MetadataDocument.place("the metadata's URL", metadataURL.absoluteString, hasQuery: true)]
         }
-        throw OAuthError(.invalidMetadata("No metadata of this issuer was found (\(answers.joined(separator: "; ")))"))
+        let (found, source) = try await MetadataDocument.first(
+            "issuer", with: "issuer", at: places, by: transport, timeLimit: timeLimit)
+        // RFC 8414 §3.3: otherwise one server could impersonate another.
+        guard let named = found["issuer"], MetadataDocument.isSame(named, as: issuer) else {
+            let other = ServerText.safe(found["issuer"] ?? "", hiding: [])
+            throw OAuthError(
+                .invalidMetadata("The metadata at \(source) belongs to another issuer, \(other); it was not used"))
+        }
+        return AuthorizationServer(issuer: named, members: found)
     }
 
     /// Returns the URL of an endpoint, such as `revocation_endpoint` for `OAuthClient.revoke(_:at:)`.

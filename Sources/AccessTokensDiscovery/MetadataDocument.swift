@@ -11,23 +11,39 @@ import Foundation
 ///
 /// Source: RFC 8414; RFC 9728; OpenID Connect Discovery §4.
 enum MetadataDocument {
-    /// Throws unless an identifier is a URL that can have metadata: `https`, or `http` to a loopback address, without a query.
-    static func place(_ what: String, _ identifier: String) throws(OAuthError) -> URL {
-        guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, url.query == nil,
+    /// Throws unless an identifier is a URL that can have metadata: `https`, or `http` to a loopback address.
+    ///
+    /// - Parameter hasQuery: Whether it may have a query: a resource may (RFC 9728 §1.2), an issuer may not (RFC 8414 §2).
+    static func place(_ what: String, _ identifier: String, hasQuery: Bool = false) throws(OAuthError) -> URL {
+        guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, hasQuery || url.query == nil,
             url.fragment == nil,
             identifier.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
         else {
             throw OAuthError(
                 .invalidConfiguration(
-                    "\(what) must be a URL that begins with https, or with http for a loopback address, without user, password, query "
-                        + "and fragment"))
+                    "\(what) must be a URL that begins with https, or with http for a loopback address, without user, password"
+                        + "\(hasQuery ? "" : ", query") and fragment"))
         }
         return url
     }
 
-    /// Returns the URL with the well-known name inserted between host and path (RFC 8414 §3, RFC 9728 §3.1).
-    static func wellKnown(_ name: String, of url: URL) -> URL? {
-        replacingPath(of: url) { "/.well-known/\(name)\($0)" }
+    /// Whether an identifier is the one that was asked for: the same text, or the same but for the slash of an empty path.
+    ///
+    /// `https://as.example` and `https://as.example/` are one URL (RFC 3986 §6.2.3), and servers name either.
+    static func isSame(_ named: String, as asked: String) -> Bool {
+        func withoutSlash(_ identifier: String) -> Substring {
+            let isRoot =
+                identifier.hasSuffix("/") && identifier.utf8.count { $0 == UInt8(ascii: "/") } == 3 && !identifier.contains("?")
+            return isRoot ? identifier.dropLast() : identifier[...]
+        }
+        return withoutSlash(named).utf8.elementsEqual(withoutSlash(asked).utf8)
+    }
+
+    /// Returns the URL with the well-known name inserted between host and path (RFC 8414 §3.1, RFC 9728 §3.1).
+    ///
+    /// - Parameter keepsSlash: Whether the path keeps a slash at its end.
+    static func wellKnown(_ name: String, of url: URL, keepsSlash: Bool = false) -> URL? {
+        replacingPath(of: url, keepsSlash: keepsSlash) { "/.well-known/\(name)\($0)" }
     }
 
     /// Returns the URL with the well-known name behind the path (OpenID Connect Discovery §4.1).
@@ -35,22 +51,49 @@ enum MetadataDocument {
         replacingPath(of: url) { "\($0)/.well-known/\(name)" }
     }
 
-    /// - Parameter change: Receives the path without a trailing slash.
-    private static func replacingPath(of url: URL, _ change: (String) -> String) -> URL? {
+    private static func replacingPath(of url: URL, keepsSlash: Bool = false, _ change: (String) -> String) -> URL? {
         guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return nil }
         let path = parts.percentEncodedPath
-        parts.percentEncodedPath = change(path.hasSuffix("/") ? String(path.dropLast()) : path)
+        parts.percentEncodedPath = change(path.hasSuffix("/") && !(keepsSlash && path != "/") ? String(path.dropLast()) : path)
         return parts.url
     }
 
-    /// Fetches a document with one request.
+    /// Fetches the first document that is at one of the places, which are asked in their order.
     ///
-    /// - Returns: Its members, or why there is no document at this location.
-    /// - Throws: `OAuthError` if the place gives no definite answer, or redirects.
-    static func fetch(
-        _ url: URL, by transport: any TokenTransport, timeLimit: Duration
-    ) async throws -> (members: AnswerMembers?, answer: String) {
-        let place = ServerText.safe(url.absoluteString, hiding: [])
+    /// Something else may answer in the name of a place: a page, a redirect, JSON without the member, a gateway without such a
+    /// route (5xx). So the next place is asked, and only if there is none does a 5xx mean that the server is in trouble.
+    ///
+    /// - Parameters:
+    ///   - what: What is looked for, in an error.
+    ///   - member: The member that the document must have.
+    static func first(
+        _ what: String, with member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration
+    ) async throws -> (members: AnswerMembers, place: String) {
+        var answers: [String] = [], trouble: OAuthError?
+        for url in places {
+            let place = ServerText.safe(url.absoluteString, hiding: [])
+            switch try await fetch(url, place, with: member, by: transport, timeLimit: timeLimit) {
+            case .found(let members): return (members, place)
+            case .absent(let answer): answers.append("\(place): \(answer)")
+            case .trouble(let error): trouble = trouble ?? error
+            }
+        }
+        throw trouble ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
+    }
+
+    private enum Answer {
+        case found(AnswerMembers)
+        /// Why there is no document.
+        case absent(String)
+        case trouble(OAuthError)
+    }
+
+    /// Asks one place.
+    ///
+    /// - Throws: `OAuthError` if the place gives no answer, asks for a pause, or sends too much.
+    private static func fetch(
+        _ url: URL, _ place: String, with member: String, by transport: any TokenTransport, timeLimit: Duration
+    ) async throws -> Answer {
         let request = TransportRequest(
             url: url, method: "GET", headers: ["Accept": "application/json"], timeLimit: timeLimit,
             maximumBodySize: AnswerMembers.maximumSize)
@@ -64,19 +107,19 @@ enum MetadataDocument {
             failure.asked = OAuthError.Asked(client: "", method: "", place: place)
             throw failure
         }
-        func failure(_ problem: String) -> OAuthError {
-            var failure = OAuthError(.invalidMetadata("The metadata at \(place) \(problem)"))
-            failure.status = response.status
-            return failure
-        }
         switch response.status {
         case 200:
             let members = AnswerMembers(response.body)
-            // Many servers respond to unknown paths with an HTML page.
-            return members.problem.map { (nil, "\(place): \($0)") } ?? (members, "")
-        case 300..<400: throw failure("is redirected (status \(response.status)), which is not followed")
-        case 408, 429, 500...: throw failure("is unavailable (status \(response.status)). Try again later")
-        default: return (nil, "\(place): status \(response.status)")
+            if let problem = members.problem { return .absent(problem) }
+            return members[member] == nil ? .absent("it names no \(member)") : .found(members)
+        case 300..<400: return .absent("status \(response.status), a redirect, which is not followed")
+        case 408, 429, 500...:
+            var failure = OAuthError(
+                .invalidMetadata("The metadata at \(place) is unavailable (status \(response.status)). Try again later"))
+            failure.status = response.status
+            guard response.status >= 500 else { throw failure }
+            return .trouble(failure)
+        default: return .absent("status \(response.status)")
         }
     }
 }

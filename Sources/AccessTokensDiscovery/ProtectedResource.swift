@@ -29,48 +29,63 @@ public struct ProtectedResource: Sendable {
     /// The scopes that it uses; empty if the metadata doesn't list them.
     public var scopes: [String] { members.list("scopes_supported") }
 
-    /// Fetches a resource's metadata with one request.
+    /// Fetches a resource's metadata.
     ///
-    /// Follows no redirect.
+    /// Tries the location of RFC 9728, and if the resource's path ends with a slash, the one without it, with one request each.
+    /// Follows no redirect. From now on the resource is spelled as the metadata spell it, with or without the slash of an empty
+    /// path.
     ///
     /// - Parameters:
     ///   - resource: The resource's identifier: `https`, or `http` to a loopback address. The metadata's own must be the same
-    ///     text.
+    ///     text, but for the slash of an empty path.
     ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); refused unless on the resource's own origin.
     ///     `nil`: at the location of RFC 9728 §3.1.
-    ///   - transport: Carries the request.
-    ///   - timeLimit: How long it may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
+    ///   - acceptsOrigin: Whether metadata of the resource's whole origin may be used if it has none of its own. Its tokens are
+    ///     then for everything at that origin, so only for an origin where one party serves everything.
+    ///   - transport: Carries the requests.
+    ///   - timeLimit: How long each may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
     /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no
-    ///   authorization server, is longer than 1 MiB, or redirected; or `CancellationError` when its task is cancelled.
+    ///   authorization server, or is longer than 1 MiB; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
-        _ resource: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
-        timeLimit: Duration = .seconds(20)
+        _ resource: String, metadataURL: URL? = nil, acceptsOrigin: Bool = false,
+        transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
     ) async throws -> ProtectedResource {
-        let place = try MetadataDocument.place("the resource", resource)
-        guard let url = metadataURL ?? MetadataDocument.wellKnown("oauth-protected-resource", of: place) else {
+        let place = try MetadataDocument.place("the resource", resource, hasQuery: true)
+        guard let root = URL(string: "/", relativeTo: place)?.absoluteURL else {
             throw OAuthError(.invalidConfiguration("there can't be metadata for the resource's URL"))
         }
-        let shown = ServerText.safe(url.absoluteString, hiding: [])
+        let name = "oauth-protected-resource"
+        let known = [
+            MetadataDocument.wellKnown(name, of: place, keepsSlash: true), MetadataDocument.wellKnown(name, of: place),
+            acceptsOrigin ? MetadataDocument.wellKnown(name, of: root) : nil,
+        ].compactMap(\.self)
+        var places: [URL] = []
+        for url in metadataURL.map({ [$0] }) ?? known where !places.contains(url) { places.append(url) }
         // Otherwise a resource could make this program call any server inside its network (RFC 9728 §7.7).
-        guard Origin(url) == Origin(place), url.fragment == nil else {
+        for url in places where Origin(url) != Origin(place) || url.fragment != nil {
+            let shown = ServerText.safe(url.absoluteString, hiding: [])
             throw OAuthError(
                 .invalidMetadata("The metadata's URL, \(shown), is not on the resource's origin; nothing was sent"))
         }
-        let (found, answer) = try await MetadataDocument.fetch(url, by: transport, timeLimit: timeLimit)
-        guard let found else { throw OAuthError(.invalidMetadata("No metadata of this resource was found (\(answer))")) }
+        let (found, shown) = try await MetadataDocument.first(
+            "resource", with: "resource", at: places, by: transport, timeLimit: timeLimit)
         // RFC 9728 §3.3: otherwise one resource could obtain tokens for another.
-        guard let named = found["resource"], named.utf8.elementsEqual(resource.utf8) else {
-            let other =
-                found["resource"].map { "belongs to another resource, \(ServerText.safe($0, hiding: []))" } ?? "names no resource"
+        let isNamed = { (identifier: String) in
+            MetadataDocument.isSame(identifier, as: resource)
+                || acceptsOrigin && MetadataDocument.isSame(identifier, as: root.absoluteString)
+        }
+        guard let named = found["resource"], isNamed(named) else {
+            let other = ServerText.safe(found["resource"] ?? "", hiding: [])
             throw OAuthError(
                 .invalidMetadata(
-                    "The metadata at \(shown) \(other); it was not used. If you meant that resource, pass its identifier"))
+                    "The metadata at \(shown) belongs to another resource, \(other); it was not used. If you meant that resource, "
+                        + "pass its identifier"))
         }
         let servers = found.list("authorization_servers")
         guard !servers.isEmpty else {
             throw OAuthError(.invalidMetadata("The metadata at \(shown) names no authorization server"))
         }
-        return ProtectedResource(resource: resource, authorizationServers: servers, members: found)
+        return ProtectedResource(resource: named, authorizationServers: servers, members: found)
     }
 }
 

@@ -69,11 +69,20 @@ enum Fuzz {
         }
     }
 
-    /// Returns the refresh token in a body that a decoder accepts, unless it is the one that was sent.
+    /// Returns the refresh token in a body that a decoder accepts, or in a form, unless it is the one that was sent.
     static func newRefreshToken(in body: Data) -> String? {
         struct Members: Decodable { let refresh_token: String? }
-        let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? ""
+        let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? parameter("refresh_token", of: body) ?? ""
         return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
+    }
+
+    /// Returns a parameter of a form as Foundation reads it; `nil` if it isn't one or can't be read.
+    static func parameter(_ name: String, of body: Data) -> String? {
+        let isForm = body.allSatisfy { $0.isAlphanumeric || "_-.~%=&".utf8.contains($0) }
+        guard isForm, let form = String(validating: body, as: UTF8.self) else { return nil }
+        // Foundation refuses a broken escape, and reads no text that isn't UTF-8.
+        guard let items = URLComponents(string: "x:?\(form)", encodingInvalidCharacters: false)?.queryItems else { return nil }
+        return items.last { $0.name == name && $0.value?.isEmpty == false && $0.value?.contains("\u{FFFD}") == false }?.value
     }
 
     /// Checks that the scanner accepts everything that a decoder accepts, and reads the same strings.

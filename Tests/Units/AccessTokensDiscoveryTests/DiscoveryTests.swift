@@ -71,13 +71,59 @@ struct DiscoveryTests {
 
     // RFC 8414 §3.3: compared as texts.
     @Test(arguments: [
-        "https://as.example/", "https://AS.example", "https://as.example:443", "https://evil.example", "", "\u{202E}x",
+        "https://as.example//", "https://AS.example", "https://AS.example/", "https://as.example:443", "https://as.example/?",
+        "https://as.example/a", "https://evil.example", "https://evil.example/", "https:/as.example", "/", "\u{202E}x",
     ])
     func `metadata of another issuer is not used`(issuer: String) async throws {
         let server = MetadataServer([Self.known: Self.metadata(issuer: issuer)])
         let error = try await failure(server)
         #expect(error.code == .invalidMetadata && server.places.count == 1 && error.remedy == .retry && !error.mayBeUnderWay)
         #expect(error.description.hasSuffix("; it was not used."), "\(error)")
+    }
+
+    // As Google's MCP servers and their issuer.
+    @Test(arguments: [("https://as.example", "https://as.example/"), ("https://as.example/", "https://as.example")])
+    func `an issuer is spelled as its metadata spell it, with or without the slash of an empty path`(
+        asked: String, named: String
+    ) async throws {
+        let server = MetadataServer([Self.known: Self.metadata(issuer: named)])
+        let found = try await AuthorizationServer.discover(asked, transport: server)
+        #expect(found.issuer == named)
+        let client = try found.client(id: "app", transport: server)
+        let request = try await found.signIn(client, redirectURI: "app:/in")
+        let state = try #require(URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems?.first { $0.name == "state" })
+        func grant(_ issuer: String) throws -> Grant {
+            let issuer = issuer.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+            return try request.grant(from: #require(URL(string: "app:/in?code=c&state=\(state.value ?? "")&iss=\(issuer)")))
+        }
+        _ = try grant(named)
+        // RFC 9207 §2.4: the comparison in a callback stays exact.
+        #expect(throws: OAuthError.self) { try grant(asked) }
+    }
+
+    @Test(arguments: [("https://as.example/a", "https://as.example/a/"), ("https://as.example/a/", "https://as.example/a")])
+    func `a path with a slash is another one`(asked: String, named: String) async throws {
+        let server = MetadataServer([Self.known + "/a": Self.metadata(issuer: named)])
+        #expect(try await failure(of: asked, server).description.hasSuffix("; it was not used."))
+    }
+
+    // As PagerDuty's and Atlassian's servers need it.
+    @Test func `a program may know the metadata's place`() async throws {
+        let place = "https://id.example/elsewhere?tenant=1"
+        let server = MetadataServer([place: Self.metadata()])
+        let found = try await AuthorizationServer.discover(
+            "https://as.example", metadataURL: URL(string: place), transport: server)
+        #expect(found.issuer == "https://as.example" && server.places == [place])
+        let other = MetadataServer([place: Self.metadata(issuer: "https://evil.example")])
+        await #expect(throws: OAuthError.self) {
+            try await AuthorizationServer.discover("https://as.example", metadataURL: URL(string: place), transport: other)
+        }
+        for bad in ["http://id.example/", "https://a@id.example/", "https://id.example/#x", "/x"] {
+            let error = await #expect(throws: OAuthError.self) {
+                try await AuthorizationServer.discover("https://as.example", metadataURL: URL(string: bad), transport: server)
+            }
+            #expect(error?.code == .invalidConfiguration && server.places == [place])
+        }
     }
 
     @Test(arguments: [
@@ -98,22 +144,51 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: [
-        (
-            TransportResponse(status: 302, headers: ["Location": "https://evil.example"]),
-            "is redirected (status 302), which is not followed"
-        ),
-        (TransportResponse(status: 503), "is unavailable (status 503). Try again later"),
         (TransportResponse(status: 200, body: Data(count: 2 << 20)), "is longer than 1048576 bytes"),
-        (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "names no issuer"),
-        (TransportResponse(#"{"issuer":["https://as.example"]}"#), "names no issuer"),
+        (TransportResponse(status: 429), "is unavailable (status 429). Try again later"),
+        (TransportResponse(status: 408), "is unavailable (status 408). Try again later"),
     ])
-    func `a document that redirects, is too long or says nothing is a clear error after one request`(
+    func `a document that is too long, or a server that asks for a pause, is a clear error after one request`(
         answer: TransportResponse, problem: String
     ) async throws {
         let server = MetadataServer([Self.known: answer])
         let error = try await failure(server)
         #expect(error.code == .invalidMetadata && error.description.contains(problem), "\(error)")
         #expect(server.places.count == 1)
+    }
+
+    static let noMetadata: [(TransportResponse, String)] = [
+        (TransportResponse(status: 302, headers: ["Location": "https://evil.example"]), "status 302, a redirect, which is not followed"),
+        (TransportResponse(status: 301), "status 301, a redirect, which is not followed"),
+        (TransportResponse("{}"), "it names no issuer"), (TransportResponse(#"{"error":"not found"}"#), "it names no issuer"),
+        (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "it names no issuer"),
+        (TransportResponse(#"{"issuer":["https://as.example"]}"#), "it names no issuer"), (TransportResponse("[]"), "not a JSON object"),
+        (TransportResponse("issuer=https://as.example"), "it is not JSON"), (TransportResponse(""), "it is empty"),
+        (TransportResponse(500, ""), "is unavailable (status 500). Try again later"),
+        (TransportResponse(502, "<html>"), "is unavailable (status 502). Try again later"),
+        (TransportResponse(503, #"{"issuer":"https://as.example"}"#), "is unavailable (status 503). Try again later"),
+        (TransportResponse(403, ""), "status 403"), (TransportResponse(201, "{}"), "status 201"),
+    ]
+
+    // WSO2, Nextcloud, and gateways without such a route.
+    @Test(arguments: noMetadata)
+    func `a place without metadata is left for the next one, whatever answers there`(
+        answer: TransportResponse, problem: String
+    ) async throws {
+        let second = "https://as.example/.well-known/openid-configuration"
+        let server = MetadataServer([Self.known: answer, second: Self.metadata()])
+        #expect(try await AuthorizationServer.discover("https://as.example", transport: server).issuer == "https://as.example")
+        #expect(server.places == [Self.known, second])
+        let alone = MetadataServer([Self.known: answer])
+        let error = try await failure(alone)
+        #expect(alone.places == [Self.known, second])
+        #expect(error.code == .invalidMetadata && error.description.contains(problem), "\(error)")
+        #expect(error.status == (answer.status >= 500 ? answer.status : nil))
+        // Another server's metadata at the second place are no answer to the first one's silence.
+        await #expect(throws: OAuthError.self) {
+            let evil = MetadataServer([Self.known: answer, second: Self.metadata(issuer: "https://evil.example")])
+            return try await AuthorizationServer.discover("https://as.example", transport: evil)
+        }
     }
 
     func found(_ members: String, without: String = "") async throws -> AuthorizationServer {
@@ -230,6 +305,58 @@ struct ProtectedResourceTests {
             try await ProtectedResource.discover(Self.resource, metadataURL: URL(string: place), transport: server)
         }
         #expect(error?.code == .invalidMetadata && error?.description.contains("nothing was sent") == true && server.places == [])
+    }
+
+    // RFC 9728 §3.1 keeps the slash at the end of a path, and the query.
+    @Test(arguments: [
+        ("https://api.example/mcp", ["/mcp"]), ("https://api.example/mcp/", ["/mcp/", "/mcp"]),
+        ("https://api.example", [""]), ("https://api.example/", [""]),
+        ("https://api.example/mcp?tenant=a%20b", ["/mcp?tenant=a%20b"]), ("https://api.example/mcp/?t=/", ["/mcp/?t=/", "/mcp?t=/"]),
+        ("https://api.example?t=1", ["?t=1"]),
+    ])
+    func `a resource's metadata is looked for at the exact place first`(resource: String, places: [String]) async throws {
+        let places = places.map { "https://api.example/.well-known/oauth-protected-resource\($0)" }
+        let empty = MetadataServer([:])
+        await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(resource, transport: empty) }
+        #expect(empty.places == places)
+        for (number, place) in places.enumerated() {
+            let server = MetadataServer([place: answer(resource)])
+            #expect(try await ProtectedResource.discover(resource, transport: server).resource == resource)
+            #expect(server.places.count == number + 1)
+        }
+    }
+
+    @Test(arguments: [("https://api.example", "https://api.example/"), ("https://api.example/", "https://api.example")])
+    func `a resource is spelled as its metadata spell it, with or without the slash of an empty path`(
+        asked: String, named: String
+    ) async throws {
+        let server = MetadataServer(["https://api.example/.well-known/oauth-protected-resource": answer(named)])
+        #expect(try await ProtectedResource.discover(asked, transport: server).resource == named)
+    }
+
+    @Test(arguments: ["https://api.example?t=1", "https://api.example/?t=/"])
+    func `a slash in a query counts`(resource: String) async throws {
+        for other in [resource + "/", String(resource.dropLast())] {
+            let place = "https://api.example/.well-known/oauth-protected-resource" + resource.dropFirst(19).drop { $0 == "/" }
+            let server = MetadataServer([place: answer(other)])
+            let error = await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(resource, transport: server) }
+            #expect(error?.description.contains("belongs to another resource") == true, "\(place)")
+        }
+    }
+
+    // Servers of MCP that describe only their origin.
+    @Test(arguments: ["https://api.example", "https://api.example/", Self.resource])
+    func `metadata of the whole origin is used only if the program accepts it`(named: String) async throws {
+        let root = "https://api.example/.well-known/oauth-protected-resource"
+        let server = MetadataServer([root: answer(named)])
+        await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(Self.resource, transport: server) }
+        #expect(server.places == [Self.known])
+        let found = try await ProtectedResource.discover(Self.resource, acceptsOrigin: true, transport: server)
+        #expect(found.resource == named && server.places == [Self.known, Self.known, root])
+        let evil = MetadataServer([root: answer("https://api.example/other")])
+        await #expect(throws: OAuthError.self) {
+            try await ProtectedResource.discover(Self.resource, acceptsOrigin: true, transport: evil)
+        }
     }
 
     // RFC 9728 §3.3.
