@@ -30,6 +30,7 @@ public struct ClientAuthentication: Sendable, Described {
     /// The clock that dates the assertions; `nil`: the client's.
     private var clock: (@Sendable () -> Date)?
     private var isNamed = false
+    private var isFormEncoded = true
 
     private init(
         _ description: String, _ method: Method, problem: String? = nil, needsIssuer: Bool = false,
@@ -46,7 +47,8 @@ public struct ClientAuthentication: Sendable, Described {
     ///
     /// Client id and secret are form-encoded separately, then joined and encoded in Base64. A space becomes `%20`, which all
     /// servers that undo the inner encoding understand; some keep a plus as a plus. Some servers forget to undo it, and refuse
-    /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost(_:)-(String)`` with those.
+    /// secrets with other characters than letters, digits and `*-._`: use ``clientSecretPost(_:)-(String)`` with those, or
+    /// ``withoutFormEncoding``.
     ///
     /// Source: RFC 6749 §2.3.1.
     public static func clientSecretBasic(_ secret: String) -> ClientAuthentication {
@@ -132,6 +134,15 @@ public struct ClientAuthentication: Sendable, Described {
         return named
     }
 
+    /// The same without the form encoding of id and secret in the header, for servers that don't undo it.
+    ///
+    /// So RFC 7617 has it. Most servers with that mistake accept ``clientSecretPost(_:)-(String)``, which needs no such choice.
+    public var withoutFormEncoding: ClientAuthentication {
+        var plain = self
+        plain.isFormEncoded = false
+        return plain
+    }
+
     /// Whether the client doesn't prove its identity, so that anyone could send its requests.
     var isPublic: Bool { method == .none || description == Self.publicClient.description }
 
@@ -165,7 +176,7 @@ public struct ClientAuthentication: Sendable, Described {
             throw OAuthError(.credentialsUnavailable("the client's secret or assertion \(problem)"))
         }
         switch method {
-        case .basic: return Credentials(basic: id, secret, form: isNamed ? ["client_id": id] : [:])
+        case .basic: return Credentials(basic: id, secret, isEncoded: isFormEncoded, form: isNamed ? ["client_id": id] : [:])
         case .post:
             return Credentials(form: ["client_id": id, "client_secret": secret], secrets: Credentials.spellings(id, secret))
         default:
@@ -180,6 +191,8 @@ public struct ClientAuthentication: Sendable, Described {
         var form: Form = [:]
         /// Texts that must not be shown, in addition to the form's secrets.
         var secrets: [String] = []
+        /// Whether the header has characters that a server must decode before it compares them.
+        var hasEncodings = false
     }
 }
 
@@ -222,11 +235,12 @@ enum StrayCharacter {
 
 extension ClientAuthentication.Credentials {
     /// Source: RFC 6749 §2.3.1, RFC 7617 §2.
-    fileprivate init(basic id: String, _ secret: String, form: Form) {
+    fileprivate init(basic id: String, _ secret: String, isEncoded: Bool, form: Form) {
         self.form = form
         secrets = Self.spellings(id, secret)
         // Each plus is a space: a plus itself is encoded.
-        let userPass = Self.formEncoded(id, secret).replacing("+", with: "%20")
+        let userPass = isEncoded ? Self.formEncoded(id, secret).replacing("+", with: "%20") : "\(id):\(secret)"
+        hasEncodings = userPass != "\(id):\(secret)"
         headers = ["Authorization": "Basic \(Data(userPass.utf8).base64EncodedString())"]
     }
 

@@ -88,11 +88,13 @@ public struct DeviceSignIn: Sendable {
     /// Waits until the user has signed in, and returns the token.
     ///
     /// It polls at the server's interval, which each `slow_down` lengthens by 5 s. After a time-out, a broken connection or a
-    /// busy server the pauses grow until the server answers again, and `Retry-After` is honoured. If the code expires before the
-    /// first interval ends, it polls once: a second before the expiry, or after half of the remaining time.
+    /// busy server the pauses grow until the server answers again, and `Retry-After` is honoured. Once the server has answered as
+    /// RFC 8628 says, a page or a redirect from something else, such as a captive portal, doesn't end the wait either. If the code
+    /// expires before the first interval ends, it polls once: a second before the expiry, or after half of the remaining time.
     ///
     /// - Throws: ``OAuthError`` with the remedy `signIn` if the user refuses (`access_denied`) or doesn't sign in within the
-    ///   lifetime (`expired_token`, or the code `signInExpired`); a `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
+    ///   lifetime (`expired_token`, or the code `signInExpired`, which says if the server's last answer was another one); a
+    ///   `SalvagedGrant` as ``OAuthClient/token(for:replacing:)``; or
     ///   `CancellationError` promptly when its task is cancelled.
     ///
     /// Source: RFC 8628 §3.4, §3.5.
@@ -102,21 +104,33 @@ public struct DeviceSignIn: Sendable {
         let rest = lifetime - elapsed()
         // The interval separates two requests. The first request must precede the code's expiry.
         var pause = min(interval, rest - min(.seconds(1), rest / 2))
+        var isKnown = false, trouble: OAuthError?
         while true {
             let remaining = lifetime - elapsed()
             if remaining > .zero { try await sleep(min(pause, remaining)) }
             try Task.checkCancellation()
-            guard elapsed() < lifetime else { throw OAuthError(.signInExpired) }
+            guard elapsed() < lifetime else { throw expired(after: trouble) }
             do {
                 return try await client.token(for: grant)
             } catch let error as OAuthError {
                 if error.error == "slow_down" { interval += .seconds(5) }
                 let hasAnswered = error.error.map(Grant.pausesOfDevices.contains) ?? false
-                guard hasAnswered || Self.isTemporary(error) else { throw error }
+                guard hasAnswered || Self.isTemporary(error) || isKnown && !error.isOAuth else { throw error }
+                isKnown = isKnown || hasAnswered
+                trouble = hasAnswered ? nil : error
                 pause = hasAnswered ? interval : min(pause * 2, max(interval, .seconds(60)))
                 pause = max(pause, error.retryAfter ?? .zero)
             }
         }
+    }
+
+    /// The error of a code that has ended, with what went wrong last, if anything but the wait did.
+    private func expired(after trouble: OAuthError?) -> OAuthError {
+        var error = OAuthError(.signInExpired)
+        error.status = trouble?.status
+        error.underlying = trouble
+        error.note = trouble.map { "The last attempt to ask for the token failed: \($0)" }
+        return error
     }
 
     /// Whether the error is temporary: of the server, of the way to it, or of the client's credentials.

@@ -101,7 +101,7 @@ public struct Grant: Sendable {
             form.add("actor_token_type", actor.type.uri)
         }
         return Grant(
-            type: "urn:ietf:params:oauth:grant-type:token-exchange", form, isRepeatable: true,
+            type: exchangeType, form, isRepeatable: true,
             remedyWhenRefused: .clientRegistration)
     }
 
@@ -115,6 +115,7 @@ public struct Grant: Sendable {
 
     static let refreshType = "refresh_token"
     static let codeType = "authorization_code"
+    static let exchangeType = "urn:ietf:params:oauth:grant-type:token-exchange"
     static let deviceType = "urn:ietf:params:oauth:grant-type:device_code"
 
     /// The refresh token that is presented, which stays valid unless the answer has a new one.

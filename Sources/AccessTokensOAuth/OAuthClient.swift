@@ -38,9 +38,12 @@ public struct OAuthClient: Sendable {
     let acceptedTokenTypes: Set<String>
     let proof: (any TokenProof)?
     let lifetimeWhenMissing: Duration?
+    let additionalHeaders: [String: String]
+    let additionalParameters: Form
     let transport: any TokenTransport
     let timeLimit: Duration
     let wallClock: @Sendable () -> Date
+    let reading: @Sendable (AnswerMembers, Int) -> AnswerReading
 
     /// Creates a client, after checking everything that can be checked without the server.
     ///
@@ -51,16 +54,20 @@ public struct OAuthClient: Sendable {
     ///   - issuer: The authorization server's identifier: the audience of client assertions (``ClientAuthentication``), also
     ///     compared with the issuer in a sign-in's callback (RFC 9207). It is never guessed from a URL.
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case; `nil`: `DPoP` if there is a
-    ///     `proof`, else `Bearer`. Source: RFC 6749 §7.1.
-    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none, a negative one or something that isn't a
-    ///     number; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without a limit
+    ///     `proof`, else `Bearer`. A name that has no meaning of its own, such as `BearerToken`, is another one for `Bearer`. An
+    ///     answer without a type has a bearer token, unless there is a `proof`. Source: RFC 6749 §7.1.
+    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none that is longer than zero; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without a limit
     ///     is eventually refused, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in`
     ///     is only recommended).
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
+    ///   - additionalHeaders: More headers of each request, such as `User-Agent`. No text shows their values.
+    ///   - additionalParameters: More parameters of each token request, such as a tenant.
     ///   - transport: Carries the requests.
     ///   - timeLimit: How long one request may take altogether, 20 s unless said otherwise: below `RefreshPolicy(loadTimeout:)`,
     ///     so that a load fails with the actual reason. Clamped to 0.1 s through one hour.
     ///   - wallClock: The time, for the expiration of refresh tokens, and for a `Retry-After` with a date in an answer without one.
+    ///   - reading: Says what the answer to a grant means, for a server that deviates: called with the members of each answer that
+    ///     has some, and its status, on any thread. See ``AnswerReading``.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -70,9 +77,12 @@ public struct OAuthClient: Sendable {
         acceptedTokenTypes: Set<String>? = nil,
         lifetimeWhenMissing: Duration? = .seconds(300),
         proof: (any TokenProof)? = nil,
+        additionalHeaders: [String: String] = [:],
+        additionalParameters: Form = [:],
         transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20),
-        wallClock: @escaping @Sendable () -> Date = { Date() }
+        wallClock: @escaping @Sendable () -> Date = { Date() },
+        reading: @escaping @Sendable (_ members: AnswerMembers, _ status: Int) -> AnswerReading = { _, _ in .asUsual }
     ) throws {
         self.id = id
         self.issuer = issuer
@@ -83,9 +93,28 @@ public struct OAuthClient: Sendable {
         self.transport = transport
         self.timeLimit = timeLimit
         self.wallClock = wallClock
+        self.reading = reading
+        self.additionalHeaders = additionalHeaders
+        self.additionalParameters = additionalParameters
         endpoint = try TokenEndpoint("token URL", tokenURL)
-        let problem = id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer)
+        try endpoint.check(additional: additionalParameters)
+        let problem =
+            id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer) ?? Self.problem(in: additionalHeaders)
         if let problem { throw OAuthError(.invalidConfiguration(problem)) }
+    }
+
+    /// Returns what is wrong with the program's headers; `nil` if nothing is.
+    private static func problem(in headers: [String: String]) -> String? {
+        var names: Set<String> = ["authorization", "content-type", "content-length", "host", "dpop", "transfer-encoding"]
+        for (name, value) in headers {
+            guard HTTPToken.isValid(name), value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+                return "the additional header '\(ServerText.line(name))' has a character that HTTP doesn't allow"
+            }
+            guard names.insert(name.lowercased()).inserted else {
+                return "the additional header '\(name)' is repeated, or belongs to the client"
+            }
+        }
+        return nil
     }
 
     /// Gets a token for a grant, with one request.
@@ -121,6 +150,8 @@ public struct OAuthClient: Sendable {
     @inline(never) func send(
         _ form: Form, of grant: Grant? = nil, to endpoint: TokenEndpoint, replacing previous: AccessToken? = nil
     ) async throws -> ResponseReader {
+        var form = form
+        if grant != nil { form.add(additionalParameters) }
         try endpoint.check(form)
         try requireKey(of: grant, replacing: previous)
         let answer = try await sendOnce(form, of: grant, to: endpoint, replacing: previous, nonce: nil)
@@ -160,8 +191,10 @@ public struct OAuthClient: Sendable {
         var secrets =
             earlier + form.secrets + credentials.form.secrets + credentials.secrets
             + [previous?.value, previous?.refreshToken].compactMap { $0 }
-        secrets += proof?.secrets ?? []
-        var headers = ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"]
+        secrets += (proof?.secrets ?? []) + additionalHeaders.values
+        var headers = ["Content-Type": "application/x-www-form-urlencoded"]
+        if additionalHeaders.header("Accept") == nil { headers["Accept"] = "application/json" }
+        headers.merge(additionalHeaders) { $1 }
         headers.merge(credentials.headers) { $1 }
         headers.merge(proof?.headers ?? [:]) { $1 }
         var parameters: Form = grant.map { ["grant_type": $0.type] } ?? [:]
@@ -173,7 +206,8 @@ public struct OAuthClient: Sendable {
             maximumBodySize: AnswerMembers.maximumSize)
         let assertionTime =
             authentication.assertionTime(wallClock) ?? grant.flatMap { $0.form["assertion"] == nil ? nil : wallClock() }
-        let asked = OAuthError.Asked(client: id, method: authentication.description, place: endpoint.place)
+        var asked = asked(of: endpoint.url)
+        asked.hasEncodings = credentials.hasEncodings
         try LoadTime.check()
         let response: TransportResponse
         do {
@@ -191,13 +225,20 @@ public struct OAuthClient: Sendable {
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, proof: answered, assertionTime: assertionTime, now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, reading: reading, proof: answered, assertionTime: assertionTime, now: wallClock())
     }
 }
 
 extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
     package var text: String { "OAuthClient(\(place))" }
+
+    /// The client and the place that it asks, for an error; a query may hold anything and isn't shown.
+    func asked(of url: URL) -> OAuthError.Asked {
+        OAuthError.Asked(
+            client: id, method: authentication.description,
+            place: ServerText.safe(String(url.absoluteString.prefix { $0 != "?" }), hiding: []))
+    }
 
     /// The thumbprint of the key that the client's tokens are bound to.
     var keyThumbprint: String? { proof?.keyThumbprint }

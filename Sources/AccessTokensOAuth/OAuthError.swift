@@ -82,6 +82,8 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The client and the server, for the text.
     package struct Asked: Sendable {
         let client, method, place: String
+        /// Whether the credentials' header has characters that the server must decode.
+        var hasEncodings = false
 
         package init(client: String, method: String, place: String) {
             self.client = ServerText.line(client)
@@ -101,6 +103,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// Whether something before the server has answered, such as a firewall.
     var isForeign = false
 
+    /// Whether the answer has an OAuth error or a token; else something other than the server may have answered.
+    var isOAuth = true
+
     /// A code with its details; the texts are our own words or made safe.
     package enum Problem: Sendable {
         case invalidConfiguration(String)
@@ -114,11 +119,15 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case connectionFailed(String)
         case timedOut(Duration)
         case refused
+        /// The server has refused an authorization request, in a callback.
+        case signInRefused
         /// The server demands a nonce that can't be used.
         case uselessNonce(String)
         case redirected
         case unreadableResponse(String)
         case unsupportedTokenType(String)
+        /// The server ignored the proof.
+        case unboundToken
         case invalidMetadata(String)
 
         fileprivate var code: Code {
@@ -130,10 +139,10 @@ public struct OAuthError: TokenLoadFailure, Sendable {
             case .signInExpired: .signInExpired
             case .notSent, .connectionFailed: .connectionFailed
             case .timedOut: .timedOut
-            case .refused, .uselessNonce: .refused
+            case .refused, .signInRefused, .uselessNonce: .refused
             case .redirected: .redirected
             case .unreadableResponse: .unreadableResponse
-            case .unsupportedTokenType: .unsupportedTokenType
+            case .unsupportedTokenType, .unboundToken: .unsupportedTokenType
             case .invalidMetadata: .invalidMetadata
             }
         }
@@ -144,7 +153,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     package init(_ problem: Problem) {
         self.problem = problem
         switch problem {
-        case .invalidConfiguration, .unsupportedTokenType: remedy = .clientRegistration
+        case .invalidConfiguration, .unsupportedTokenType, .unboundToken: remedy = .clientRegistration
         case .notSignedIn, .boundToAnotherKey, .callbackMismatch, .signInExpired: remedy = .signIn
         default: break
         }
@@ -161,9 +170,11 @@ extension OAuthError: Redacted, DescribedError {
         case .credentialsUnavailable(let detail): "The credentials are unavailable, so nothing was sent: \(detail)."
         case .callbackMismatch(let detail):
             "The callback doesn't belong to this sign-in: \(detail). It was ignored; sign in again."
-        case .signInExpired: "The user did not sign in in time. Begin another sign-in."
+        case .signInExpired:
+            ["The user did not sign in in time. Begin another sign-in.", note].compactMap(\.self).joined(separator: " ")
         case .notSent(let detail): "\(server) could not be reached, so nothing was sent: \(detail)."
-        case .connectionFailed(let detail): "\(server) could not be reached: \(detail)."
+        case .connectionFailed(let detail):
+            "\(server) gave no complete answer: \(detail). It may have received the request all the same."
         case .timedOut(let limit): "\(server) did not answer completely within \(limit.shown). Try again later."
         case .redirected:
             "\(server) redirected the request (\(statusText)), which would give the client's credentials to "
@@ -176,11 +187,16 @@ extension OAuthError: Redacted, DescribedError {
             "\(server) issued a token that isn't an access token (its type is N_A). If the exchange was for that, add N_A to the "
                 + "client's acceptedTokenTypes; otherwise ask for an access token with requestedType."
         case .invalidMetadata(let detail): "\(detail)."
+        case .unboundToken:
+            "\(server) ignored the client's proof and issued a token that isn't bound to its key: it doesn't support DPoP, or not for "
+                + "this client. Have it bind the tokens, or create the client without a proof."
         case .unsupportedTokenType(let type):
             "\(server) issued a token of type \(type), which this client doesn't accept: have it issue another type."
         case .uselessNonce(let detail):
             "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but sent no usable one. \(detail) "
                 + "Nothing was spent."
+        case .signInRefused:
+            "\(server) refused the sign-in\(part(\.client)): \(serversWords). \(adviceOfSignIn)"
         case .refused:
             ["\(server) refused the request: \(serversWords).", note, advice].compactMap(\.self).joined(separator: " ")
         }
@@ -190,8 +206,23 @@ extension OAuthError: Redacted, DescribedError {
 
     private var statusText: String { status.map { "status \($0)" } ?? "no status" }
 
+    private var adviceOfSignIn: String {
+        switch remedy {
+        case .signIn: "The user said no, or must do something first: begin another sign-in only when the user asks for it."
+        case .retry: "Try again later."
+        case .signInOrRegistration:
+            "Either the user must do something first, or the request doesn't fit the client's registration: begin another sign-in "
+                + "only when the user asks for it."
+        default:
+            "Another sign-in won't help: check the request's scope, redirect URI and other parameters, and whether the client's "
+                + "registration allows this kind of sign-in or demands a pushed one."
+        }
+    }
+
     private var serversWords: String {
-        let error = error.map { "\($0), \(statusText)" } ?? statusText
+        // A callback has no status.
+        let status = status == nil && error != nil ? nil : statusText
+        let error = [error, status].compactMap(\.self).joined(separator: ", ")
         return serverDescription.map { "\(error), \"\($0)\"" } ?? error
     }
 

@@ -60,7 +60,33 @@ package struct Refusal {
         status == 403 && (body == .foreign || body == .empty && grant?.remedyWhenRefused == .signIn)
     }
 
+    /// Returns how to recover when an authorization request was refused with this code.
+    ///
+    /// Most codes mean a mistake of the program or its registration, which no sign-in can mend. A program that begins another one
+    /// unasked opens the browser for ever.
+    ///
+    /// Source: RFC 6749 §4.1.2.1; OpenID Connect Core §3.1.2.6.
+    static func remedyOfSignIn(_ code: String?) -> TokenServiceError.Remedy {
+        guard let code else { return .signInOrRegistration }
+        // LinkedIn and Apple: `user_cancelled_authorize`.
+        if code == "access_denied" || code == "account_selection_required" || code.hasPrefix("user_") { return .signIn }
+        if mistakesInSignIns.contains(code) { return .clientRegistration }
+        return switch codes[code]?.meaning {
+        case .passing: .retry
+        case .grantRefused, .userNeeded: .signIn
+        case .clientRefused, .proofRefused: .clientRegistration
+        case .unclear, nil: .signInOrRegistration
+        }
+    }
+
+    private static let mistakesInSignIns: Set<String> = [
+        "invalid_request", "unsupported_response_type", "invalid_request_uri", "invalid_request_object", "request_not_supported",
+        "request_uri_not_supported", "registration_not_supported", "invalid_redirect_uri",
+    ]
+
     private func meaning(for grant: Grant?) -> Code.Meaning? {
+        // RFC 8693 §2.2.2: so a server must refuse a subject token that has ended.
+        if code == "invalid_request", grant?.type == Grant.exchangeType { return .grantRefused }
         guard let known = code.flatMap({ Self.codes[$0] }), known.type == nil || known.type == grant?.type else { return nil }
         return known.meaning
     }

@@ -16,6 +16,8 @@ struct ResponseReader {
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
+    /// How the program reads the answer to a grant.
+    let reading: @Sendable (AnswerMembers, Int) -> AnswerReading
     let proof: Answered?
     /// When an assertion was sent; `nil` if none was.
     let assertionTime: Date?
@@ -31,7 +33,8 @@ struct ResponseReader {
 
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, proof: Answered? = nil, assertionTime: Date? = nil, now: Date
+        lifetimeWhenMissing: Duration?, reading: @escaping @Sendable (AnswerMembers, Int) -> AnswerReading = { _, _ in .asUsual },
+        proof: Answered? = nil, assertionTime: Date? = nil, now: Date
     ) {
         self.response = response
         self.asked = asked
@@ -41,6 +44,7 @@ struct ResponseReader {
         self.assertionTime = assertionTime
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
+        self.reading = reading
         self.now = now
         members = AnswerMembers(response.body, canBeForm: true)
     }
@@ -54,11 +58,21 @@ struct ResponseReader {
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if the answer has a new refresh token for a grant that can't be
     ///   repeated.
     func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
+        let isReadable = members.problem == nil && !(300..<400).contains(response.status)
+        let meaning = isReadable ? reading(members, response.status).meaning : .asUsual
         do throws(OAuthError) {
-            try requireSuccess(of: grant, replacing: previous)
-            return TokenAnswer(token: try readToken(for: grant, replacing: previous), members: members)
+            let token: AccessToken
+            switch meaning {
+            case .asUsual:
+                try requireSuccess(of: grant, replacing: previous)
+                token = try completed(try readToken(), for: grant, replacing: previous)
+            case .token(let read): token = try completed(read, for: grant, replacing: previous)
+            case .refused(let code, let explanation): throw refusal(code, explanation, of: grant, replacing: previous)
+            }
+            return TokenAnswer(token: token, members: members)
         } catch {
-            guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant) else { throw error }
+            let read: String? = if case .token(let token) = meaning { token.refreshToken } else { nil }
+            guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant, read: read) else { throw error }
             let scope = grant.refreshToken == nil ? nil : previous?.scope
             var error = error
             // A server that issues a refresh token keeps the session.
@@ -121,33 +135,52 @@ struct ResponseReader {
         let isSuccess = (200..<300).contains(response.status)
         if isSuccess, isBodyIgnored { return }
         let isRefusal = members.problem == nil && (members["error"] != nil || grant != nil && members.isRefusal)
-        guard isSuccess, !isRefusal else { throw refusal(of: grant, replacing: previous) }
+        guard isSuccess, !isRefusal else {
+            let isReadable = members.problem == nil
+            throw refusal(
+                isReadable ? members.refusalCode : nil, isReadable ? members.refusalWords : nil, of: grant, replacing: previous)
+        }
     }
 
+    /// Returns what the answer itself says of the token.
+    ///
     /// Members that are `null` or empty count as absent.
     ///
     /// Source: RFC 6749 §5.1, §3.2; `refresh_in` is Microsoft's.
-    private func readToken(for grant: Grant, replacing previous: AccessToken?) throws(OAuthError) -> AccessToken {
+    private func readToken() throws(OAuthError) -> AccessToken {
         if let problem = members.problem { throw unreadable(problem) }
-        guard let value = try printable("access_token") else {
+        guard let value = try text("access_token") else {
             throw unreadable("access_token \(members.value("access_token") == nil ? "is missing" : "has an invalid value")")
         }
-        let type = try tokenType()
+        let scope = try text("scope"), type = try text("token_type"), refreshToken = try text("refresh_token")
+        _ = try text("error")
+        return AccessToken(
+            value, tokenType: type ?? "", lifetime: members.lifetime(from: RetryAfter.moment(of: response, now: now)),
+            refreshIn: members.seconds("refresh_in"), scope: scope, refreshToken: refreshToken)
+    }
+
+    /// Returns a token that can be used, with what the answer doesn't say.
+    private func completed(
+        _ read: AccessToken, for grant: Grant, replacing previous: AccessToken?
+    ) throws(OAuthError) -> AccessToken {
+        try requirePrintable("access_token", read.value)
+        try requirePrintable("token_type", read.tokenType)
+        try requirePrintable("scope", read.scope ?? "a")
         // RFC 6749 §6 and §3.3: a refresh keeps what the server doesn't change. A refresh token may be any text, since forms
         // encode it.
-        let refreshToken = try text("refresh_token") ?? grant.refreshToken
+        let refreshToken = read.refreshToken.flatMap { $0.isEmpty ? nil : $0 } ?? grant.refreshToken
         let keptScope = grant.refreshToken == nil ? nil : grant.form["scope"] ?? previous?.scope
-        let scope = try printable("scope") ?? keptScope
-        _ = try text("error")
+        let type = try tokenType(named: read.tokenType)
         // Only recommended (RFC 6749 §5.1).
-        let lifetime = members.lifetime(from: RetryAfter.moment(of: response, now: now)) ?? lifetimeWhenMissing
+        let lifetime = read.lifetime.flatMap { $0 > .zero ? $0 : nil } ?? lifetimeWhenMissing
         // An extension: an invalid value must not invalidate the token.
-        let refreshIn = members.seconds("refresh_in").flatMap { refreshIn in
+        let refreshIn = read.refreshIn.flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
         }
         return AccessToken(
-            value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: expiration(of: refreshToken, replacing: previous),
+            read.value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: read.scope ?? keptScope,
+            refreshToken: refreshToken,
+            refreshTokenExpiration: read.refreshTokenExpiration ?? expiration(of: refreshToken, replacing: previous),
             keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil)
     }
 
@@ -160,21 +193,22 @@ struct ResponseReader {
     }
 
     /// Refuses line breaks, which would end the header that carries an access token (`VSCHAR` in RFC 6749).
-    private func printable(_ name: String) throws(OAuthError) -> String? {
-        let text = try text(name)
-        guard text?.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) ?? true else { throw unreadable("\(name) has an invalid value") }
-        return text
+    private func requirePrintable(_ name: String, _ text: String) throws(OAuthError) {
+        guard text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }), !text.isEmpty || name == "token_type" else {
+            throw unreadable("\(name) has an invalid value")
+        }
     }
 
     /// Returns the token's type as a specification spells it: resource servers may be less tolerant than authorization servers.
     ///
     /// Many servers of bearer tokens name no type. A server that was asked for a bound token must say that it has bound it.
-    private func tokenType() throws(OAuthError) -> String {
-        let named = try printable("token_type")?.trimming { $0 == " " } ?? ""
+    private func tokenType(named name: String) throws(OAuthError) -> String {
+        let named = name.trimming { $0 == " " }
         if named.isEmpty, proof != nil { throw unreadable("token_type is missing") }
         let type = named.isEmpty ? "Bearer" : named
         guard let accepted = acceptedTokenTypes.first(where: { $0.lowercased() == type.lowercased() }) else {
-            throw named.isEmpty ? unreadable("token_type is missing") : failure(.unsupportedTokenType(safe(type)))
+            if named.isEmpty { throw unreadable("token_type is missing") }
+            throw failure(proof != nil && type.lowercased() == "bearer" ? .unboundToken : .unsupportedTokenType(safe(type)))
         }
         // Any other name that the program accepts is one for bearer tokens.
         return Self.typesOfTheirOwn.contains(accepted.lowercased()) ? accepted : "Bearer"
@@ -200,10 +234,10 @@ struct ResponseReader {
     ///
     /// If there are several, returns the last one, as most parsers read a repeated name (RFC 8259 §4). A refusal with an error
     /// status issues no token.
-    private func salvagedRefreshToken(for grant: Grant) -> String? {
-        guard (200..<300).contains(response.status) else { return nil }
+    private func salvagedRefreshToken(for grant: Grant, read: String?) -> String? {
+        guard (200..<300).contains(response.status) || read != nil else { return nil }
         let old = grant.refreshToken ?? ""
-        return members.refreshTokens.last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
+        return (read.map { [$0] } ?? members.refreshTokens).last { !$0.isEmpty && !$0.utf8.elementsEqual(old.utf8) }
     }
 }
 
@@ -218,6 +252,7 @@ extension ResponseReader {
         var failure = OAuthError(problem)
         failure.status = response.status
         failure.asked = asked
+        failure.isOAuth = members["error"] != nil || members.value("access_token") != nil
         failure.retryAfter = RetryAfter.wait(in: response, now: now)
         return failure
     }
@@ -230,12 +265,12 @@ extension ResponseReader {
     /// A refusal without a known error code may be about the grant as well as about the client: Glewlwyd 2.7.5 refuses a used
     /// refresh token with an empty 400. Wrongly assuming a sign-out would be worse than trying again after the longest pause; a
     /// service treats such refusals as a refused grant only after three in a row and ten minutes.
-    private func refusal(of grant: Grant?, replacing previous: AccessToken?) -> OAuthError {
+    private func refusal(
+        _ code: String?, _ description: String?, of grant: Grant?, replacing previous: AccessToken?
+    ) -> OAuthError {
         var failure = failure(.refused)
-        let code = members.problem == nil ? members.refusalCode : nil
         // A known code isn't secret, even if a secret contains it or is part of it.
         failure.error = code.map { Refusal.codes[$0] == nil ? safe($0) : $0 }
-        let description = members.problem == nil ? members.refusalWords : nil
         failure.serverDescription = description.map(safe)
         // An error lives longer than an answer.
         let isKept = members.kind == .object && response.body.count <= 64 << 10 && !members.hasTokens
@@ -257,6 +292,10 @@ extension ResponseReader {
         guard failure.remedy != .retry else { return nil }
         if let assertionTime, let note = ProofClock.note("the assertion was sent", issued: assertionTime, date: date) {
             return note
+        }
+        if asked?.hasEncodings == true, failure.error == "invalid_client" || response.status == 401 {
+            return "the client's id or secret has characters that client_secret_basic encodes, which some servers don't undo: try "
+                + "clientSecretPost, or withoutFormEncoding"
         }
         guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),
             let end = previous.refreshTokenExpiration, end <= now

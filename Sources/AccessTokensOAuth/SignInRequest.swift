@@ -116,7 +116,9 @@ public struct SignInRequest: Sendable {
     ///
     /// - Parameter callback: The URL that the server sent the browser to.
     /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback belongs to another sign-in or another server
-    ///   (then ignore it), or with the code `refused` if the server or the user has refused. The remedy is `signIn`.
+    ///   (then ignore it), or with the code `refused` if the server or the user has refused. The remedy is then `signIn` only if
+    ///   the user can do something about it, as with `access_denied`: another attempt is the user's decision. It is
+    ///   `clientRegistration` for a mistake in the request or in the registration, and `retry` for trouble of the server.
     public func grant(from callback: URL) throws -> Grant {
         let parameters = Self.parameters(of: callback)
         func value(_ name: String) throws(OAuthError) -> String? {
@@ -133,10 +135,11 @@ public struct SignInRequest: Sendable {
         guard issuer != nil || !requiresIssuer else { throw OAuthError(.callbackMismatch("it has no issuer (iss)")) }
         if let error = try value("error") {
             let secrets = [state, verifier.value] + parameters.filter { Self.secretNames.contains($0.name) }.map(\.value)
-            var failure = OAuthError(.refused)
+            var failure = OAuthError(.signInRefused)
             failure.error = ServerText.safe(error, hiding: secrets)
             failure.serverDescription = try value("error_description").map { ServerText.safe($0, hiding: secrets) }
-            failure.remedy = .signIn
+            failure.asked = client.asked(of: authorizationURL)
+            failure.remedy = Refusal.remedyOfSignIn(failure.error)
             throw failure
         }
         guard let code = try value("code") else { throw OAuthError(.callbackMismatch("it has no code")) }

@@ -24,6 +24,57 @@ extension TokenAnswer: Redacted {
     package var text: String { "TokenAnswer(\(token))" }
 }
 
+/// What a server's answer to a grant means, as a program reads it that knows the server.
+///
+/// ```swift
+/// let client = try OAuthClient(
+///     id: "app", tokenURL: url,
+///     reading: { members, _ in
+///         guard let data = try? members.decoded(as: Wrapped.self).data else { return .asUsual }
+///         return .token(AccessToken(data.token, lifetime: .seconds(data.seconds), refreshToken: data.refreshToken))
+///     })
+/// ```
+///
+/// What follows is the same as for any other answer: the checks of a token, the search for a refresh token that must not be lost,
+/// and the redaction of texts.
+public struct AnswerReading: Sendable {
+    enum Meaning: Sendable {
+        case asUsual
+        case token(AccessToken)
+        case refused(code: String?, explanation: String?)
+    }
+
+    let meaning: Meaning
+
+    /// The answer is one of RFC 6749, or close to it.
+    public static let asUsual = AnswerReading(meaning: .asUsual)
+
+    /// The answer is this token.
+    ///
+    /// What the token doesn't say is added: the lifetime when none is given, and after a refresh the refresh token and the scope.
+    public static func token(_ token: AccessToken) -> AnswerReading { AnswerReading(meaning: .token(token)) }
+
+    /// The answer is a refusal.
+    ///
+    /// - Parameters:
+    ///   - code: An error code of RFC 6749 §5.2, such as `invalid_grant`, by which a service knows what to do; or any other.
+    ///   - explanation: The server's explanation.
+    public static func refused(_ code: String? = nil, explanation: String? = nil) -> AnswerReading {
+        AnswerReading(meaning: .refused(code: code, explanation: explanation))
+    }
+}
+
+extension AnswerReading: Redacted {
+    /// What kind of answer it is; no token and no words.
+    package var text: String {
+        switch meaning {
+        case .asUsual: "AnswerReading(as usual)"
+        case .token(let token): "AnswerReading(\(token))"
+        case .refused: "AnswerReading(refused)"
+        }
+    }
+}
+
 /// A time, for which servers send a number or a string.
 extension JSONScanner.Value {
     /// A number, finite or not; `nil` if it is none.

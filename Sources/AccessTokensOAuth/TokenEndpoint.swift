@@ -30,9 +30,6 @@ struct TokenEndpoint: Sendable {
             ParameterNames.reserved.isDisjoint(with: namesInQuery), "the \(name)'s query repeats a parameter of the form")
     }
 
-    /// The URL without its query, for errors.
-    var place: String { ServerText.safe(String(url.absoluteString.prefix { $0 != "?" }), hiding: []) }
-
     /// Throws unless a form can be sent here.
     func check(_ form: Form) throws(OAuthError) {
         var seen: Set<String> = []

@@ -105,10 +105,14 @@ extension DataLoadingError: Redacted, DescribedError {
         case .invalidRequest: "The request is invalid, so nothing was sent"
         case .unusableToken: "The token can't be sent in an Authorization header"
         case .proofUnavailable: "There is no proof for the request, so nothing was sent"
-        case .connectionFailed: "The server could not be reached"
+        case .connectionFailed: "The server could not be reached, or the connection ended before the response was complete"
         case .timedOut: "The server did not answer within the session's time limit"
         case .responseTooLong: "The response is longer than the request's responseLimit"
         case .redirectRefused: "The server's redirect was not followed"
+        case .unauthorized where error == "use_dpop_nonce":
+            "The server refused the proof because of its nonce (\(serversWords))"
+        case .unauthorized where error == "insufficient_scope":
+            "The server refused the token for its scope (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
         case .unauthorized where isSecondRefusal:
             "The server refused a new token as well (\(serversWords)): check the audience and the scope that it expects"
         case .unauthorized where !carriedToken:

@@ -139,7 +139,7 @@ struct TokenEndpointTests {
         let answer = TransportResponse.bound(#""expires_in":9"#, type: "bearer")
         let client = try OAuthClient.test(DPoPKey.test(), NonceServer(script: [answer]))
         let error = await #expect(throws: OAuthError.self) { try await client.token(for: .jwtBearer("a")) }
-        #expect(error?.code == .unsupportedTokenType)
+        #expect(error?.code == .unsupportedTokenType && error?.description.contains("ignored the client's proof") == true)
         let lax = try OAuthClient.test(
             DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: ["DPoP", "Bearer"])
         let token = try await lax.token(for: .jwtBearer("a")).token
@@ -147,6 +147,16 @@ struct TokenEndpointTests {
         // Likewise, a client without a key can't use a bound token.
         let plain = try OAuthClient.test(nil, NonceServer(script: [.bound(#""expires_in":9"#)]))
         await #expect(throws: OAuthError.self) { try await plain.token(for: .jwtBearer("a")) }
+    }
+
+    @Test(arguments: [nil, ["DPoP"], ["DPoP", "Bearer"]] as [Set<String>?])
+    func `a token without a type is never taken for a bound one`(acceptedTokenTypes: Set<String>?) async throws {
+        let answer = TransportResponse(status: 200, body: Data(#"{"access_token":"a","refresh_token":"r2"}"#.utf8))
+        let client = try OAuthClient.test(
+            DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: acceptedTokenTypes)
+        let salvaged = await #expect(throws: SalvagedGrant.self) { try await client.token(for: .refreshToken("r1")) }
+        #expect((salvaged?.reason as? OAuthError)?.description.contains("token_type is missing") == true)
+        #expect(salvaged?.grant.refreshToken == "r2")
     }
 
     @Test func `a clock that is wrong by an hour is named, with the server's`() async throws {

@@ -91,4 +91,28 @@ struct ClientCredentialsRequestTests {
             transport: ScriptedTransport { throw CancellationError() })
         await #expect(throws: CancellationError.self) { try await loader.loadToken(replacing: nil) }
     }
+
+    // RFC 7617; three of six servers don't undo RFC 6749's encoding.
+    @Test func `basic credentials can do without the form encoding`() async throws {
+        let secret = "a/b+c%d:e~ f"
+        let request = try await request { _ in .clientSecretBasic(secret).withoutFormEncoding }
+        #expect(request.headers["Authorization"] == "Basic \(Data("me:\(secret)".utf8).base64EncodedString())")
+    }
+
+    @Test(arguments: [
+        (ClientAuthentication.clientSecretBasic("a/b+c"), true), (.clientSecretBasic("abc*-._"), false),
+        (.clientSecretBasic("a/b+c").withoutFormEncoding, false), (.clientSecretPost("a/b+c"), false),
+    ])
+    func `a refused client whose secret needs an encoding is told of another method`(
+        authentication: ClientAuthentication, isTold: Bool
+    ) async throws {
+        for (status, body) in [(401, #"{"error":"invalid_client"}"#), (400, #"{"error":"invalid_client"}"#), (401, "")] {
+            let client = try OAuthClient(
+                id: "me", authentication: authentication, tokenURL: #require(URL(string: "https://as.example/token")),
+                transport: ScriptedTransport { TransportResponse(status, body) })
+            let error = try await #require(throws: OAuthError.self) { try await client.token(for: .clientCredentials()) }
+            #expect("\(error)".contains("clientSecretPost") == isTold, "\(error)")
+            #expect(!"\(error)".contains("a/b+c"))
+        }
+    }
 }

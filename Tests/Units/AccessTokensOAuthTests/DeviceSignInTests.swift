@@ -114,6 +114,53 @@ struct DeviceSignInTests {
         #expect(!texts(failure).contains("GmRhm"))
     }
 
+    // A captive portal, a firewall, a gateway without the route.
+    @Test(arguments: [
+        TransportResponse("<html>"), TransportResponse(302, ""), TransportResponse(403, "<html>"), TransportResponse(404, "<html>"),
+        TransportResponse(404, #"{"message":"no Route matched"}"#), TransportResponse(""), TransportResponse(403, "code=7"),
+    ])
+    func `an answer of something else doesn't end a sign-in that the server has begun to answer`(
+        answer: TransportResponse
+    ) async throws {
+        let (client, transport) = try client(
+            [Self.codes, Self.error("authorization_pending"), answer, answer, Self.error("slow_down"), .token()])
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        try await pass([5, 5, 10, 20, 10], until: transport)
+        #expect(try await token.value.token.value == "abc")
+    }
+
+    @Test(arguments: [
+        error("access_denied"), error("invalid_client", 401), error("odd"), TransportResponse(#"{"access_token":7}"#),
+        TransportResponse(#"{"access_token":"a","token_type":"mac"}"#),
+    ])
+    func `an answer of the server itself ends the sign-in at any time`(answer: TransportResponse) async throws {
+        let (client, transport) = try client([Self.codes, Self.error("authorization_pending"), answer])
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        try await pass([5, 5], until: transport)
+        _ = try await #require(throws: OAuthError.self) { try await token.value }
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test(arguments: [
+        (error("", 500), "status 500"), (TransportResponse("<html>"), "it is not JSON"), (error("authorization_pending"), nil),
+    ] as [(TransportResponse, String?)])
+    func `a sign-in that ended says so if the server was in trouble`(answer: TransportResponse, words: String?) async throws {
+        let (client, transport) = try client(
+            [Self.codes, Self.error("authorization_pending")] + .init(repeating: answer, count: 400))
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        while transport.requests.count < 500, clock.now.offset < .seconds(1800) {
+            try await clock.waitForSleepers()
+            clock.advance(by: .seconds(5))
+        }
+        let failure = try await #require(throws: OAuthError.self) { try await token.value }
+        #expect(failure.code == .signInExpired && failure.remedy == .signIn)
+        #expect("\(failure)".contains("The last attempt to ask for the token failed: ") == (words != nil))
+        if let words { #expect("\(failure)".contains(words), "\(failure)") }
+    }
+
     @Test func `when the time is over nothing more is asked`() async throws {
         let codes = #"{"device_code":"d","user_code":"u","verification_url":"https://v","expires_in":"12"}"#
         let (client, transport) = try client(

@@ -111,6 +111,29 @@ struct SignInRequestTests {
         #expect(error.serverDescription == "no [hidden]")
     }
 
+    // RFC 6749 §4.1.2.1; OpenID Connect Core §3.1.2.6.
+    @Test(arguments: [
+        ("access_denied", TokenServiceError.Remedy.signIn), ("user_cancelled_login", .signIn), ("login_required", .signIn),
+        ("interaction_required", .signIn), ("consent_required", .signIn), ("account_selection_required", .signIn),
+        ("unauthorized_client", .clientRegistration), ("invalid_scope", .clientRegistration), ("invalid_request", .clientRegistration),
+        ("unsupported_response_type", .clientRegistration), ("invalid_request_uri", .clientRegistration),
+        ("request_not_supported", .clientRegistration), ("invalid_target", .clientRegistration), ("server_error", .retry),
+        ("temporarily_unavailable", .retry), ("odd", .signInOrRegistration),
+    ])
+    func `a refused authorization request says what can mend it`(code: String, remedy: TokenServiceError.Remedy) throws {
+        let request = try request()
+        let state = try query(request)["state"] ?? ""
+        let url = try #require(URL(string: "app:/cb?error=\(code)&error_description=Because.&state=\(state)"))
+        let error = try #require(throws: OAuthError.self) { try request.grant(from: url) }
+        #expect(error.code == .refused && error.error == code && error.remedy == remedy && !error.mayBeUnderWay)
+        #expect(
+            "\(error)".hasPrefix(
+                "The authorization server at https://as.example/authorize refused the sign-in (app): \(code), \"Because.\". "),
+            "\(error)")
+        #expect(!"\(error)".contains("sign in again") && !"\(error)".contains("policy"))
+        #expect("\(error)".contains("Another sign-in won't help") == (remedy == .clientRegistration))
+    }
+
     // A callback may have both, and only the server knows which one it means.
     @Test(arguments: ["code", "access_token", "id_token"])
     func `18: what came with a refusal is hidden in its words`(name: String) throws {
