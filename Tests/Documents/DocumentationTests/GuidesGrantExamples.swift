@@ -101,6 +101,29 @@ private struct App {
     }
 }
 
+struct Wrapped: Decodable {
+    struct Token: Decodable { let value: String, minutes: Int, next: String? }
+    let token: Token
+}
+
+func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
+    try OAuthClient(
+        id: "app", tokenURL: url,
+        additionalHeaders: ["User-Agent": "app/1.0"],
+        reading: { members, status in
+            if members["problem"] == "session over" {
+                return .refused("invalid_grant")
+            }
+            guard let token = try? members.decoded(as: Wrapped.self).token else {
+                return .asUsual
+            }
+            return .token(
+                AccessToken(
+                    token.value, lifetime: .seconds(token.minutes * 60),
+                    refreshToken: token.next))
+        })
+}
+
 @Suite(.inRealTime) struct `Choosing a grant` {
     /// Answers each request with the next body.
     private final class Answers: TokenTransport {
