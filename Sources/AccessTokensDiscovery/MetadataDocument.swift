@@ -78,7 +78,8 @@ enum MetadataDocument {
             case .trouble(let error): trouble = trouble ?? error
             }
         }
-        throw trouble ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
+        throw trouble
+            ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
     }
 
     private enum Answer {

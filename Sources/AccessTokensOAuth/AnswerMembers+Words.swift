@@ -8,7 +8,8 @@ extension AnswerMembers {
         let codes = ["code", "error_code", "errorCode", "errorType", "code_name", "type", "status", ".tag"]
         let nested = codes.lazy.compactMap { error[$0] } + codes.lazy.compactMap { errors[$0] }
         let values = nested + ["error_code", "errorCode", "code", "errcode", "error"].lazy.compactMap(value)
-        return values.lazy.compactMap(\.text).first { !$0.isEmpty } ?? values.lazy.compactMap(\.shownNumber).first ?? self["status"]
+        return values.lazy.compactMap(\.text).first { !$0.isEmpty } ?? values.lazy.compactMap(\.shownNumber).first
+            ?? self["status"]
     }
 
     /// The server's explanation: `error_description` (RFC 6749 §5.2), or what stands in its place; `nil` if there is none.
@@ -34,7 +35,8 @@ extension AnswerMembers {
     var isRefusal: Bool {
         guard value("access_token") == nil else { return false }
         let isUnhappy = value("ok") == .bool(false) || value("success") == .bool(false)
-        return isUnhappy || ["error", "errors", "error_code", "errorCode", "errcode"].contains { value($0)?.saysSomething ?? false }
+        return isUnhappy
+            || ["error", "errors", "error_code", "errorCode", "errcode"].contains { value($0)?.saysSomething ?? false }
     }
 
     private var error: Part { self["error"] == nil ? Part(value("error")) : Part(nil) }

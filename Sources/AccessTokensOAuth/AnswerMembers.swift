@@ -21,6 +21,8 @@ public struct AnswerMembers: Sendable {
     private let members: [JSONScanner.Member]
     /// Why the body can't be used, without quoting it; `nil` if it can.
     package let problem: String?
+    /// What kind of body it is, for a refusal.
+    let kind: Refusal.Body
     private let isForm: Bool
 
     /// - Parameter canBeForm: Whether a body that isn't JSON may be a form instead.
@@ -28,6 +30,7 @@ public struct AnswerMembers: Sendable {
         self.body = body
         guard !body.isEmpty, body.count <= Self.maximumSize else {
             (members, problem, isForm) = ([], body.isEmpty ? "it is empty" : "it is too long", false)
+            kind = body.isEmpty ? .empty : .foreign
             return
         }
         var scanner = JSONScanner(body)
@@ -36,6 +39,7 @@ public struct AnswerMembers: Sendable {
         guard canBeForm, json.problem != nil || !isUTF8 else {
             (members, isForm) = (json.members, false)
             problem = isUTF8 ? json.problem ?? Self.repeated(json.members) : "it is not UTF-8"
+            kind = isUTF8 && json.problem == nil ? .object : .foreign
             return
         }
         let form = FormEncoding.members(in: body)
@@ -49,14 +53,9 @@ public struct AnswerMembers: Sendable {
             case (_, false): json.problem
             default: form.isUTF8 ? Self.repeated(form.members) : "its percent-encodings are not UTF-8"
             }
-    }
-
-    /// What kind of body it is, for a refusal.
-    var kind: Refusal.Body {
-        if body.isEmpty { return .empty }
         // Many a text could be a form.
-        let isKnown = !isForm || members.contains { $0.name == "error" || $0.name == "access_token" }
-        return isKnown && (problem == nil || problem?.hasSuffix("repeated") == true) ? .object : .foreign
+        let isOAuth = members.contains { $0.name == "error" || $0.name == "access_token" }
+        kind = isForm && form.isUTF8 && isOAuth ? .object : .foreign
     }
 
     /// The text of a member, such as `id_token` or `issued_token_type`; `nil` if it is missing, empty, repeated or not a string.

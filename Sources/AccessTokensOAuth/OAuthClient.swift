@@ -225,7 +225,8 @@ public struct OAuthClient: Sendable {
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, reading: reading, proof: answered, assertionTime: assertionTime, now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, reading: reading, proof: answered, assertionTime: assertionTime,
+            now: wallClock())
     }
 }
 
@@ -290,8 +291,8 @@ extension OAuthClient {
     /// for token in await tokens.reset().discarded { try await client.revoke(token, at: revocationURL) }
     /// ```
     ///
-    /// Revokes the grant of the token: its refresh token, with which servers end the access tokens of the grant too, or the
-    /// access token if it has none. Returns when the server has answered that the token is invalid, which it also does for an
+    /// Revokes the grant of the token: its refresh token, or the access token if it has none. Most servers end the grant's access
+    /// tokens with its refresh token; some let them expire (RFC 7009 §2.1 only recommends the former). Returns when the server has answered that the token is invalid, which it also does for an
     /// unknown token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` is the server's wish for when to
     /// try again, if any. Trying again is the caller's choice, and harmless.
     ///

@@ -294,7 +294,8 @@ extension ResponseReader {
             return note
         }
         if asked?.hasEncodings == true, failure.error == "invalid_client" || response.status == 401 {
-            return "the client's id or secret has characters that client_secret_basic encodes, which some servers don't undo: try "
+            return
+                "the client's id or secret has characters that client_secret_basic encodes, which some servers don't undo: try "
                 + "clientSecretPost, or withoutFormEncoding"
         }
         guard let previous, let refreshToken = grant?.refreshToken, previous.has(refreshToken: refreshToken),

@@ -114,6 +114,10 @@ public struct SignInRequest: Sendable {
 
     /// Returns the grant from a callback.
     ///
+    /// The callback's address isn't compared with the redirect URI: loopback listeners see only its path, and systems rewrite it.
+    /// The state, which no other sign-in has, and the code verifier bind it to this sign-in, and the issuer, if the server names
+    /// it, to this server.
+    ///
     /// - Parameter callback: The URL that the server sent the browser to.
     /// - Throws: ``OAuthError`` with the code `callbackMismatch` if the callback belongs to another sign-in or another server
     ///   (then ignore it), or with the code `refused` if the server or the user has refused. The remedy is then `signIn` only if

@@ -53,11 +53,14 @@ struct ProofAnswer {
 
     /// Returns the nonce with which to send the request once more.
     ///
+    /// A server that accepts only its newest nonce refuses all but one of several requests that arrive at once, so a request is
+    /// repeated twice.
+    ///
     /// - Parameters:
-    ///   - isRepeated: Whether the request was already sent with such a nonce.
+    ///   - isLast: Whether the request was already repeated as often as it may be.
     ///   - canRepeat: Whether its body can be sent again.
     /// - Throws: ``DataLoadingError``.
-    func nonce(isRepeated: Bool, canRepeat: Bool) throws(DataLoadingError) -> String {
+    func nonce(isLast: Bool, canRepeat: Bool) throws(DataLoadingError) -> String {
         func failure(_ problem: String) -> DataLoadingError {
             response.failure(.unauthorized, detail: problem, hiding: carried)
         }
@@ -70,7 +73,7 @@ struct ProofAnswer {
                 error is any TokenLoadFailure ? String("\(error)".dropLast()) : "\(type(of: error)) rejected its nonce")
         }
         guard let nonce else { throw failure("it demands a nonce in the proof but sent none") }
-        guard !isRepeated, nonce != proof.nonce else { throw failure("it refused the nonce that it had sent") }
+        guard !isLast, nonce != proof.nonce else { throw failure("it refused the nonce that it had sent") }
         guard canRepeat else { throw response.failure(.bodyNotReplayable, hiding: carried) }
         return nonce
     }

@@ -15,7 +15,7 @@ import TokenServiceConcurrency
 /// and `no_proxy` does not name the host.
 ///
 /// Tokens of the type `DPoP` need the key that they are bound to, as `proof`: each request then carries its own proof. A request
-/// that the server refuses only because of the proof's nonce is sent once more with the server's nonce.
+/// that the server refuses only because of the proof's nonce is sent again with the server's nonce, at most twice.
 ///
 /// Source: RFC 9700 §4.9.1; RFC 6750 §5.3; RFC 9449 §7.
 public struct OriginTokens: Sendable {

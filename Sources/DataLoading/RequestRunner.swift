@@ -48,7 +48,7 @@ struct RequestRunner: Sendable {
         var steppedUpFor: String?
         /// The nonce from a refusal, for sending the message once more with the same token.
         var nonce: String?
-        var hasRepeated = false, earlier: [String] = []
+        var repetitions = 0, earlier: [String] = []
     }
 
     /// Sends a request until there is a usable response, and returns that response.
@@ -85,17 +85,17 @@ struct RequestRunner: Sendable {
                 }
                 run.message = next
                 // Another request, and the redirect may have brought a newer one.
-                (run.nonce, run.hasRepeated) = (nil, false)
+                (run.nonce, run.repetitions) = (nil, 0)
                 if next.hasLeftOrigin { run.found = nil }
                 continue
             }
             let canRepeat = run.message.body?.isReplayable != false
             if let answer, answer.demandsNonce {
-                run.nonce = try answer.nonce(isRepeated: run.hasRepeated, canRepeat: canRepeat)
-                (run.hasRepeated, run.earlier) = (true, carried?.secrets ?? [])
+                run.nonce = try answer.nonce(isLast: run.repetitions == 2, canRepeat: canRepeat)
+                (run.repetitions, run.earlier) = (run.repetitions + 1, carried?.secrets ?? [])
                 continue
             }
-            (run.nonce, run.hasRepeated) = (nil, false)
+            (run.nonce, run.repetitions) = (nil, 0)
             if let (token, session) = run.found, let stepUp = session.stepUp,
                 let wanted = response.scope(missing: token, for: stepUp)
             {

@@ -101,7 +101,7 @@ private struct App {
     }
 }
 
-struct Wrapped: Decodable {
+struct WrappedAnswer: Decodable {
     struct Token: Decodable { let value: String, minutes: Int, next: String? }
     let token: Token
 }
@@ -114,7 +114,7 @@ func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
             if members["problem"] == "session over" {
                 return .refused("invalid_grant")
             }
-            guard let token = try? members.decoded(as: Wrapped.self).token else {
+            guard let token = try? members.decoded(as: WrappedAnswer.self).token else {
                 return .asUsual
             }
             return .token(

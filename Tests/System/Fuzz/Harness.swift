@@ -72,7 +72,8 @@ enum Fuzz {
     /// Returns the refresh token in a body that a decoder accepts, or in a form, unless it is the one that was sent.
     static func newRefreshToken(in body: Data) -> String? {
         struct Members: Decodable { let refresh_token: String? }
-        let text = (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? parameter("refresh_token", of: body) ?? ""
+        let text =
+            (try? JSONDecoder().decode(Members.self, from: body))?.refresh_token ?? parameter("refresh_token", of: body) ?? ""
         return text.isEmpty || text.utf8.elementsEqual("r1".utf8) || body.count > 1 << 20 ? nil : text
     }
 

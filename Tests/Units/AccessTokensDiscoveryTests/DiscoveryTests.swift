@@ -91,7 +91,8 @@ struct DiscoveryTests {
         #expect(found.issuer == named)
         let client = try found.client(id: "app", transport: server)
         let request = try await found.signIn(client, redirectURI: "app:/in")
-        let state = try #require(URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems?.first { $0.name == "state" })
+        let state = try #require(
+            URLComponents(url: request.url, resolvingAgainstBaseURL: false)?.queryItems?.first { $0.name == "state" })
         func grant(_ issuer: String) throws -> Grant {
             let issuer = issuer.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
             return try request.grant(from: #require(URL(string: "app:/in?code=c&state=\(state.value ?? "")&iss=\(issuer)")))
@@ -158,11 +159,15 @@ struct DiscoveryTests {
     }
 
     static let noMetadata: [(TransportResponse, String)] = [
-        (TransportResponse(status: 302, headers: ["Location": "https://evil.example"]), "status 302, a redirect, which is not followed"),
+        (
+            TransportResponse(status: 302, headers: ["Location": "https://evil.example"]),
+            "status 302, a redirect, which is not followed"
+        ),
         (TransportResponse(status: 301), "status 301, a redirect, which is not followed"),
         (TransportResponse("{}"), "it names no issuer"), (TransportResponse(#"{"error":"not found"}"#), "it names no issuer"),
         (TransportResponse(#"{"issuer":"https://as.example","issuer":"https://as.example"}"#), "it names no issuer"),
-        (TransportResponse(#"{"issuer":["https://as.example"]}"#), "it names no issuer"), (TransportResponse("[]"), "not a JSON object"),
+        (TransportResponse(#"{"issuer":["https://as.example"]}"#), "it names no issuer"),
+        (TransportResponse("[]"), "not a JSON object"),
         (TransportResponse("issuer=https://as.example"), "it is not JSON"), (TransportResponse(""), "it is empty"),
         (TransportResponse(500, ""), "is unavailable (status 500). Try again later"),
         (TransportResponse(502, "<html>"), "is unavailable (status 502). Try again later"),
@@ -311,7 +316,8 @@ struct ProtectedResourceTests {
     @Test(arguments: [
         ("https://api.example/mcp", ["/mcp"]), ("https://api.example/mcp/", ["/mcp/", "/mcp"]),
         ("https://api.example", [""]), ("https://api.example/", [""]),
-        ("https://api.example/mcp?tenant=a%20b", ["/mcp?tenant=a%20b"]), ("https://api.example/mcp/?t=/", ["/mcp/?t=/", "/mcp?t=/"]),
+        ("https://api.example/mcp?tenant=a%20b", ["/mcp?tenant=a%20b"]),
+        ("https://api.example/mcp/?t=/", ["/mcp/?t=/", "/mcp?t=/"]),
         ("https://api.example?t=1", ["?t=1"]),
     ])
     func `a resource's metadata is looked for at the exact place first`(resource: String, places: [String]) async throws {
@@ -339,7 +345,9 @@ struct ProtectedResourceTests {
         for other in [resource + "/", String(resource.dropLast())] {
             let place = "https://api.example/.well-known/oauth-protected-resource" + resource.dropFirst(19).drop { $0 == "/" }
             let server = MetadataServer([place: answer(other)])
-            let error = await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(resource, transport: server) }
+            let error = await #expect(throws: OAuthError.self) {
+                try await ProtectedResource.discover(resource, transport: server)
+            }
             #expect(error?.description.contains("belongs to another resource") == true, "\(place)")
         }
     }

@@ -51,7 +51,8 @@ struct AnswerReadingTests {
 
     @Test(arguments: [200, 400, 401])
     func `a refusal that the program reads is one with its remedy`(status: Int) async throws {
-        let client = try client(#"{"fault":"invalid_grant","why":"It is \#(Self.secret).","token":"\#(Self.secret)"}"#, status: status)
+        let client = try client(
+            #"{"fault":"invalid_grant","why":"It is \#(Self.secret).","token":"\#(Self.secret)"}"#, status: status)
         let error = try await #require(throws: OAuthError.self) { try await client.token(for: .refreshToken("r1")) }
         #expect(error.code == .refused && error.error == "invalid_grant" && error.remedy == .signIn && error.status == status)
         #expect(error.serverDescription == "It is [hidden].")

@@ -116,7 +116,8 @@ struct DeviceSignInTests {
 
     // A captive portal, a firewall, a gateway without the route.
     @Test(arguments: [
-        TransportResponse("<html>"), TransportResponse(302, ""), TransportResponse(403, "<html>"), TransportResponse(404, "<html>"),
+        TransportResponse("<html>"), TransportResponse(302, ""), TransportResponse(403, "<html>"),
+        TransportResponse(404, "<html>"),
         TransportResponse(404, #"{"message":"no Route matched"}"#), TransportResponse(""), TransportResponse(403, "code=7"),
     ])
     func `an answer of something else doesn't end a sign-in that the server has begun to answer`(
@@ -143,9 +144,11 @@ struct DeviceSignInTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test(arguments: [
-        (error("", 500), "status 500"), (TransportResponse("<html>"), "it is not JSON"), (error("authorization_pending"), nil),
-    ] as [(TransportResponse, String?)])
+    @Test(
+        arguments: [
+            (error("", 500), "status 500"), (TransportResponse("<html>"), "it is not JSON"),
+            (error("authorization_pending"), nil),
+        ] as [(TransportResponse, String?)])
     func `a sign-in that ended says so if the server was in trouble`(answer: TransportResponse, words: String?) async throws {
         let (client, transport) = try client(
             [Self.codes, Self.error("authorization_pending")] + .init(repeating: answer, count: 400))

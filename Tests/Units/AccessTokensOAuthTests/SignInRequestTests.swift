@@ -115,7 +115,8 @@ struct SignInRequestTests {
     @Test(arguments: [
         ("access_denied", TokenServiceError.Remedy.signIn), ("user_cancelled_login", .signIn), ("login_required", .signIn),
         ("interaction_required", .signIn), ("consent_required", .signIn), ("account_selection_required", .signIn),
-        ("unauthorized_client", .clientRegistration), ("invalid_scope", .clientRegistration), ("invalid_request", .clientRegistration),
+        ("unauthorized_client", .clientRegistration), ("invalid_scope", .clientRegistration),
+        ("invalid_request", .clientRegistration),
         ("unsupported_response_type", .clientRegistration), ("invalid_request_uri", .clientRegistration),
         ("request_not_supported", .clientRegistration), ("invalid_target", .clientRegistration), ("server_error", .retry),
         ("temporarily_unavailable", .retry), ("odd", .signInOrRegistration),

@@ -56,7 +56,8 @@ struct TokenResponseTests {
     }
 
     @Test(arguments: [
-        "0", "-0", #""0""#, "-1", #""-1""#, #""NaN""#, #""inf""#, #""0x10""#, #""soon""#, #""""#, #"" 5""#, #""1e999""#, "true", "[5]", "{}",
+        "0", "-0", #""0""#, "-1", #""-1""#, #""NaN""#, #""inf""#, #""0x10""#, #""soon""#, #""""#, #"" 5""#, #""1e999""#, "true",
+        "[5]", "{}",
         "1e999", "NaN",
     ])
     func `a lifetime that is none counts as missing`(value: String) async throws {
