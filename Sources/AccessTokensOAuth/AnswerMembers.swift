@@ -42,11 +42,10 @@ public struct AnswerMembers: Sendable {
             kind = isUTF8 && json.problem == nil ? .object : .foreign
             return
         }
-        let form = FormEncoding.members(in: body)
-        isForm = isUTF8 && form.isForm
         // Half JSON and half a form is neither, but no refresh token in it may be lost. A page grants nothing.
-        let isPage = body.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "<")
-        members = isForm ? form.members : isPage ? [] : json.members + form.members
+        let form = FormEncoding.members(in: json.outside)
+        isForm = isUTF8 && form.isForm && json.members.isEmpty && !body.contains(UInt8(ascii: "{"))
+        members = form.members + json.members
         problem =
             switch (isUTF8, isForm) {
             case (false, _): "it is not UTF-8"

@@ -117,9 +117,9 @@ enum FormEncoding {
     }
 
     /// Decodes the text; anything that isn't an escape stays as it is.
-    static func decode(_ text: Substring) -> String { String(decoding: decoded(text.utf8), as: UTF8.self) }
+    static func decode(_ text: Substring) -> String { String(decoding: decoded(Array(text.utf8)), as: UTF8.self) }
 
-    private static func decoded<Text: Collection<UInt8>>(_ text: Text) -> [UInt8] where Text.SubSequence: Collection<UInt8> {
+    private static func decoded(_ text: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = text[...]
         while let byte = rest.popFirst() {
@@ -139,11 +139,9 @@ enum FormEncoding {
     ///
     /// A form has none of the characters that pages and JSON consist of, although servers forget to encode others. A parameter
     /// whose bytes aren't UTF-8 is left out.
-    static func members(in text: some Collection<UInt8>) -> (members: [JSONScanner.Member], isForm: Bool, isUTF8: Bool) {
+    static func members(in text: [UInt8]) -> (members: [JSONScanner.Member], isForm: Bool, isUTF8: Bool) {
         var members: [JSONScanner.Member] = [], isForm = true, isUTF8 = true
-        let isBlank = { (byte: UInt8) in " \t\r\n".utf8.contains(byte) }
-        let line = Array(text.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
-        for pair in line.split(separator: UInt8(ascii: "&")) {
+        for pair in text.split(separator: UInt8(ascii: "&")) {
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
             let isPair =
                 parts.count == 2 && parts[0].contains(where: \.isAlphanumeric)

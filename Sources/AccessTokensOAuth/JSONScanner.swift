@@ -50,21 +50,31 @@ package struct JSONScanner {
 
     /// Returns the object's own members in their order, and why the text isn't one JSON object; `nil` if it is.
     ///
-    /// If something else than a page precedes the first object, its members are returned as well.
-    mutating func object() -> (members: [Member], problem: String?) {
+    /// If something else than a page precedes the first object, its members are returned as well. What stands before and after
+    /// the object is `outside`, without blanks.
+    mutating func object() -> (members: [Member], outside: [UInt8], problem: String?) {
         // The text may begin with a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         skipBlanks()
-        guard take("{") else {
+        let start = index
+        var problem: String?
+        if !take("{") {
             let isPage = next == UInt8(ascii: "<")
             let isValue = value(depth: 0) != nil && isAtEnd
-            let problem = isValue && isJSON ? "it is not a JSON object" : "it is not JSON"
-            guard !isPage, let start = bytes.firstIndex(of: UInt8(ascii: "{")) else { return ([], problem) }
-            index = start + 1
-            return (members(), problem)
+            problem = isValue && isJSON ? "it is not a JSON object" : "it is not JSON"
+            guard !isPage, let brace = bytes.firstIndex(of: UInt8(ascii: "{")) else {
+                return ([], isPage ? [] : trimmed(bytes[start...]), problem)
+            }
+            index = brace + 1
         }
-        let members = members()
-        return (members, isJSON && isAtEnd ? nil : "it is not JSON")
+        let before = bytes[start..<(index - 1)], members = members()
+        problem = problem ?? (isJSON && isAtEnd ? nil : "it is not JSON")
+        return (members, trimmed(before) + trimmed(bytes[min(index, bytes.count)...]), problem)
+    }
+
+    private func trimmed(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        let isBlank = { (byte: UInt8) in " \t\r\n".utf8.contains(byte) }
+        return text.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
     }
 
     private mutating func members() -> [Member] {

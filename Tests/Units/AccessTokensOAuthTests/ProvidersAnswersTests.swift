@@ -105,6 +105,23 @@ struct ProvidersAnswersTests {
         #expect(try await !texts(failure(refused)).contains("seCret"))
     }
 
+    // What a request said, in a text of the answer, is no grant.
+    @Test(arguments: [
+        #"{"error":"e","uri":"https://x/?a=1&refresh_token=r0-echoed&b=2","x"#,
+        #"{"refresh_token":"r2","uri":"https://x/?a=1&refresh_token=r0-echoed&b=2","x"#,
+        #"<a href="?a=1&refresh_token=r0-echoed&b=2">{"refresh_token":"r0-echoed"}"#,
+    ])
+    func `a broken answer's quotation of a form is no refresh token`(body: String) async throws {
+        do {
+            _ = try await token(TransportResponse(body))
+            Issue.record("a token")
+        } catch let salvaged as SalvagedGrant {
+            #expect(salvaged.grant.refreshToken == "r2" && body.contains(#"{"refresh_token":"r2""#))
+        } catch {
+            #expect(!body.contains(#"{"refresh_token":"r2""#))
+        }
+    }
+
     static let dated = ["Content-Type": "application/json", "Date": "Sat, 28 Nov 2026 11:00:00 GMT"]
 
     // Square and Zoho; Azure's IMDS and ADFS; Strava; Facebook. Zero is "never" with GoToSocial and Mailchimp.

@@ -86,6 +86,17 @@ struct RefusalTests {
         }
     }
 
+    // RFC 8693 §2.2.2.
+    @Test(arguments: [TokenServiceError.Remedy.signIn, .clientRegistration])
+    func `a subject token that has ended has the remedy that the program gives its exchange`(
+        remedy: TokenServiceError.Remedy
+    ) async throws {
+        var grant = Grant.tokenExchange(subject: "s", type: .accessToken)
+        grant.remedyWhenRefused = remedy
+        for status in [200, 400, 401] { #expect(try await self.remedy(grant, status, code: "invalid_request") == remedy) }
+        #expect(try await self.remedy(grant, 503, code: "invalid_request") == .retry)
+    }
+
     // A firewall, a captive portal, a proxy.
     @Test(arguments: ["<html>", "<!DOCTYPE html><title>Blocked</title>", "Forbidden", "[]", "{", #""denied""#, "\u{FEFF}"])
     func `53: a page at 403 is no answer of the server`(body: String) async throws {
