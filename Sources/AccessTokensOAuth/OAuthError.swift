@@ -72,8 +72,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// How to recover: by waiting, a new sign-in, or a change of the client's registration.
     public internal(set) var remedy: TokenServiceError.Remedy = .retry
 
-    /// The members of a refusal, such as `mfa_token` or `claims`, which no text shows; `nil` if the answer has none, has more
-    /// than 64 KiB, or has issued a token all the same.
+    /// The members of a refusal, such as `mfa_token` or `claims`; no text shows them.
+    ///
+    /// `nil` if the answer has none, has more than 64 KiB, or has issued a token all the same.
     public internal(set) var members: AnswerMembers?
 
     /// The transport's own error, if it was one.
