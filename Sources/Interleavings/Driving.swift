@@ -86,8 +86,8 @@ package protocol DoorSession: AnyObject, Sendable {
     func functions(of task: UnownedJob) -> [UInt]
     /// The function of the program in which a task continues, with its line; `nil`: unknown.
     func whereabouts(of task: UnownedJob) -> String?
-    /// The lane of a default actor; `nil`: none is known.
-    func knownLane(of actor: AnyObject) -> Int?
+    /// Returns the lane of a default actor; adds it if nothing has come to the actor yet.
+    func lane(of actor: AnyObject) -> Int
     /// Runs the explorer's own code inside a step, with the doors closed.
     func away<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result
 }

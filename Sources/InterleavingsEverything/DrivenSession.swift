@@ -104,8 +104,6 @@ import TokenServiceConcurrency
         }.first
     }
 
-    func knownLane(of actor: AnyObject) -> Int? { lanes.withLock { $0[ActorReference(actor)] } }
-
     /// Returns the lane of an actor.
     func lane(of actor: AnyObject) -> Int {
         let reference = ActorReference(actor)

@@ -75,7 +75,7 @@ final class Engine: Sendable {
     func enqueue(_ job: Job, lane pool: Int, in session: (any DoorSession)? = nil) {
         // A task that returns to an actor inside a function of the runtime enters the actor's queue, so it needs the actor's
         // turn, too.
-        let actor = job.drainedActor.flatMap { (session ?? self.session)?.knownLane(of: $0) }
+        let actor = job.drainedActor.flatMap { (session ?? self.session)?.lane(of: $0) }
         let origin = origin
         // When a task hops to an actor, there is no current task as the actor's job arrives, and the job runs that task first.
         let isHop = job.identity == 0 && Job.hasNoCurrentTask

@@ -81,6 +81,24 @@ import FoundationNetworking
         }
     }
 
+    /// Where a method begins with such a call, only the runtime itself enters the actor.
+    @Test(
+        arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"],
+        [Granularity.jobs, .accesses])
+    func `lets no task into an actor beside a method that begins with a wait`(_ way: String, _ granularity: Granularity)
+        async throws
+    {
+        let driving: Driving = granularity == .jobs ? .everythingAndQueues : .everything
+        try await explore(.mixed(schedules: .everyday(60, thorough: 250)), granularity: granularity, driving: driving) {
+            simulation in
+            let room = Room()
+            simulation.spawn("A") { await room.begin(with: way) }
+            simulation.spawn("B") { await room.visit() }
+            try await simulation.settle()
+            try simulation.require(room.most == 1, "\(room.most) at once")
+        }
+    }
+
     // MARK: Order in target queues
 
     @Test func `begins the blocks of a queue and of its target in the order in which they came`() async throws {
@@ -244,6 +262,57 @@ private actor Room {
         case "continuation": await withCheckedContinuation { done in Task { done.resume() } }
         default: await Task { await pause() }.value
         }
+        work()
+    }
+
+    func visit() { work() }
+
+    /// Enters by methods that have nothing before the wait.
+    nonisolated func begin(with way: String) async {
+        switch way {
+        case "handler": await beginWithHandler()
+        case "group": await beginWithGroup()
+        case "stream": await beginWithStream()
+        case "discarding group": await beginWithDiscardingGroup()
+        case "continuation": await beginWithContinuation()
+        default: await beginWithValue()
+        }
+    }
+
+    private func beginWithHandler() async {
+        await withTaskCancellationHandler {
+            await pause()
+        } onCancel: {
+        }
+        work()
+    }
+
+    private func beginWithGroup() async {
+        await withTaskGroup { group in
+            group.addTask { await pause() }
+            await group.waitForAll()
+        }
+        work()
+    }
+
+    private func beginWithStream() async {
+        for await _ in AsyncStream(unfolding: { nil as Int? }) {}
+        work()
+    }
+
+    private func beginWithDiscardingGroup() async {
+        await withDiscardingTaskGroup { $0.addTask { await pause() } }
+        work()
+    }
+
+    private func beginWithContinuation() async {
+        await withCheckedContinuation { done in Task { done.resume() } }
+        work()
+    }
+
+    private func beginWithValue() async {
+        async let pausing: Void = pause()
+        await pausing
         work()
     }
 
