@@ -107,11 +107,22 @@ extension Engine.State {
         (isInStep, process) = (true, entry.process)
         // A stopped thread already has its turn, and takes a further one itself.
         if case .thread = entry.work {} else { begin(entry.turn) }
-        if recorder != nil { record(pick, task: name(of: entry.task), lane: entry.lane) }
+        if recorder != nil {
+            record(pick, task: name(of: entry.task), lane: entry.lane)
+            if ordering == .any { noteOvertaking(by: entry) }
+        }
         if let session, case .job(let job) = entry.work, let task = job.task {
             recorder?.note(functions: session.functions(of: task))
         }
         return entry
+    }
+
+    private mutating func noteOvertaking(by entry: Engine.Entry) {
+        guard let priority = entry.priority, lanes[entry.lane].order == .serial else { return }
+        let earlier = ready.first { $0.lane == entry.lane && $0.priority == priority && !$0.isHop && $0.arrival < entry.arrival }
+        guard let earlier else { return }
+        let (task, other) = (name(of: entry.task), name(of: earlier.task))
+        recorder?.noteOvertaking(task, of: other, on: lanes[entry.lane].name, at: steps)
     }
 
     /// - Parameter lane: Where it runs; `nil`: time moves on.
@@ -126,6 +137,9 @@ extension Engine.State {
             lane: lane ?? Self.timeTask)
     }
 
+    /// The threads that have stopped inside a step.
+    var stoppedThreads: [Engine.Entry] { ready.filter { if case .thread = $0.work { true } else { false } } }
+
     /// Picks the next step while the execution is winding down: waiting tasks are cancelled, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {
         guard steps < endLimit else { return .stop }
@@ -133,7 +147,10 @@ extension Engine.State {
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         lastTask = Self.timeTask
         _ = findCandidates(time: .whenIdle, stepLimit: .max)
-        guard !candidates.isEmpty else { return sleepers.isEmpty ? .stop : .awaitSleeper }
+        guard !candidates.isEmpty else {
+            // A step that sleeps beside threads that stay stopped probably waits for what one of them holds.
+            return sleepers.isEmpty || !stoppedThreads.isEmpty ? .stop : .awaitSleeper
+        }
         steps += 1
         return .run(take(0))
     }

@@ -98,6 +98,10 @@ extension Engine.State {
         lastTask = Self.timeTask
         timeSince = steps
         record(pick, task: "", lane: nil)
+        if recorder != nil, let waiting = candidateTasks.first(where: { $0 != Self.timeTask }), let first = due.first {
+            let (timer, task) = (name(of: first.suspension, first.sleeper), name(of: waiting))
+            recorder?.noteEarly(timer: timer, before: task, at: steps)
+        }
         return due.map { .waited($0.suspension, .due) }
     }
 

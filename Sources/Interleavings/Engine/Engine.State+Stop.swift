@@ -70,7 +70,7 @@ extension Engine.State {
         return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0), $0.2) }
     }
 
-    private func name(of suspension: Suspension, _ sleeper: UInt32 = 0) -> String {
+    func name(of suspension: Suspension, _ sleeper: UInt32 = 0) -> String {
         if let task = taskNumbers[sleeper], sleeper != 0 { return name(of: task) }
         return spawned.first { $0.identity != nil && $0.identity == suspension.task }?.name ?? "a timer"
     }

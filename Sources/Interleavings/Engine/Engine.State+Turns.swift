@@ -36,18 +36,18 @@ extension Engine.State {
         }
     }
 
-    /// Whether this search has seen an earlier job that the same step sent to the same actor with the same priority.
+    /// Whether this search has seen an earlier job of the same priority that a step sent to the same actor.
     ///
-    /// The runtime keeps the order of such jobs, and code relies on it.
+    /// The runtime keeps the order of such jobs, and code relies on it. Where they may overtake, those of one step don't.
     mutating func isBehindEqual(_ entry: Engine.Entry) -> Bool {
         let lane = entry.turn.lane
         guard let priority = entry.priority, lanes[lane].order == .serial else { return false }
-        if lanes[lane].foundAt != searches || lanes[lane].foundSince != entry.since {
+        if lanes[lane].foundAt != searches || (ordering == .any && lanes[lane].foundSince != entry.since) {
             (lanes[lane].foundAt, lanes[lane].foundSince) = (searches, entry.since)
             lanes[lane].foundPriorities.removeAll(keepingCapacity: true)
         }
         if lanes[lane].foundPriorities.contains(priority) { return true }
-        lanes[lane].foundPriorities.append(priority)
+        if !entry.isHop { lanes[lane].foundPriorities.append(priority) }
         return false
     }
 

@@ -6,8 +6,7 @@ extension Engine {
         enum Order: Sendable {
             /// Any number at once, in any order.
             case concurrent
-            /// One at a time, in any order: an actor, whose queue has priorities. Jobs that one step sends with the same priority
-            /// keep their order.
+            /// One at a time: an actor, whose queue has priorities. Jobs that steps send there with the same priority keep their order.
             case serial
             /// One at a time, in order of arrival: a queue.
             case fifo
@@ -55,6 +54,9 @@ extension Engine {
         var wait: Wait?
         /// The priority of a job that a step has sent to an actor; `nil`: something else.
         var priority: UInt8?
+        /// Whether it is the step's own task, which went to the actor as its last act: its thread may have been held up before that,
+        /// so it may come later than others that were sent after it.
+        var isHop = false
         /// The simulated process whose work it is; `nil`: none.
         var process: Int?
         /// Its number in the order in which work became runnable.
@@ -173,6 +175,7 @@ extension Engine {
         var unfinished = 0
         var haste = Haste.possible
 
+        let ordering: ActorOrdering
         var steps = 0
         /// Whether a step is running; between steps, sleeps and waits end in any order.
         var isInStep = false
@@ -198,8 +201,9 @@ extension Engine {
         var failure: (any Error)?
         var escape: (detail: String, tasks: [String], callSite: (@Sendable () -> String?)?)?
 
-        init(chooser: Chooser, blackBox: BlackBox? = nil, records: Bool) {
+        init(chooser: Chooser, ordering: ActorOrdering = .arrival, blackBox: BlackBox? = nil, records: Bool) {
             self.chooser = chooser
+            self.ordering = ordering
             self.blackBox = blackBox
             recorder = records ? Recorder() : nil
             if case .replay(let replay) = chooser { stop = replay.stop }

@@ -26,7 +26,7 @@ final class Engine: Sendable {
     private let poolReference = Lock<PoolReference?>(nil)
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Surroundings, records: Bool) {
-        state = Lock(State(chooser: chooser, blackBox: surroundings.blackBox, records: records))
+        state = Lock(State(chooser: chooser, ordering: settings.ordering, blackBox: surroundings.blackBox, records: records))
         blackBox = surroundings.blackBox
         watchdog = surroundings.watchdog
         time = settings.time
@@ -143,7 +143,9 @@ extension Engine.State {
             noteEscape("'\(name(of: task))' was made runnable by a thread that the explorer does not drive", in: callSite)
         }
         var entry = Engine.Entry(work: work, turn: turn, task: task, since: steps, process: process)
-        if case .job(let job) = work, origin == .home, isInStep { entry.priority = job.priority }
+        if case .job(let job) = work, origin == .home, isInStep {
+            (entry.priority, entry.isHop) = (job.priority, task == lastTask)
+        }
         add(entry, isLate: origin == .sleeper)
         return true
     }

@@ -15,7 +15,9 @@ extension Execution {
         let endsHastily: Bool
         /// Whether the execution waited in vain for a resumption from outside.
         let hasWaited: Bool
-        /// Whether there are controlled threads that never end.
+        /// How many controlled threads wait for what can't come any more, and stay asleep.
+        var parkedThreads = 0
+        /// Whether there are others that never end, or too many.
         var hasLeftThreads = false
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
@@ -136,7 +138,7 @@ extension Trace {
 extension Trace.Step {
     fileprivate var actor: String { isTime ? "the clock" : "'\(task)'" }
     fileprivate var choice: String {
-        candidates.map { $0.isEmpty ? "time" : "'\($0)'" }.sorted().joined(separator: ", ")
+        candidates.map { $0.isEmpty ? "time" : "'\($0)'" }.joined(separator: ", ")
     }
 
     /// Returns the most informative difference between two steps.

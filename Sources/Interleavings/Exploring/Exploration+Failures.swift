@@ -38,7 +38,8 @@ extension Exploration {
         let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
         return ScheduleFailure(
             underlying: error, choices: Schedule(choices: outcome.choices).choices, number: summary.schedules, planned: planned,
-            strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings, doubted: outcome.doubted)
+            strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings,
+            doubted: outcome.doubted, parkedThreads: outcome.parkedThreads)
     }
 
     /// Runs a failing schedule for its trace.

@@ -3,8 +3,6 @@ import TokenServiceConcurrency
 /// Runs one schedule after another.
 struct Exploration: Sendable {
     var settings: Settings
-    /// The model of time for all schedules; `nil`: the mixed strategy tries both, others use the usual one.
-    private let time: TimeModel?
     let countsFailures: Bool
     let scenario: Scenario
     private var surroundings: Engine.Surroundings
@@ -22,12 +20,10 @@ struct Exploration: Sendable {
     typealias Scenario = @Sendable (Simulation) async throws -> Void
 
     init(
-        settings: Settings, time: TimeModel? = nil, countsFailures: Bool, blackBox: BlackBox? = nil, watchdog: Watchdog? = nil,
+        settings: Settings, countsFailures: Bool, blackBox: BlackBox? = nil, watchdog: Watchdog? = nil,
         scenario: @escaping Scenario
     ) {
         self.settings = settings
-        self.time = time
-        self.settings.time = time ?? settings.time
         blackBox?.set(self.settings)
         self.countsFailures = countsFailures
         self.scenario = scenario
@@ -42,21 +38,18 @@ struct Exploration: Sendable {
         }
         switch strategy.kind {
         case .mixed(let schedules, let seed):
-            // Two schedules with one time model, then two with the other, so that both walks and PCT run with both.
             try sample(schedules, seed, "mixed") { number, random, length in
-                let chooser: Chooser =
-                    switch number {
-                    case 0: .usual
-                    case _ where number % 2 == 1: .random(random)
-                    default: .priorities(Priorities(random: random, depth: 2 + number / 2 % 3, length: length))
-                    }
-                return (chooser, number / 2 % 2 == 0 ? .whenIdle : .anytime)
+                switch number {
+                case 0: .usual
+                case _ where number % 2 == 1: .random(random)
+                default: .priorities(Priorities(random: random, depth: 2 + number / 2 % 3, length: length))
+                }
             }
         case .random(let schedules, let seed):
-            try sample(schedules, seed, "random") { _, random, _ in (.random(random), .whenIdle) }
+            try sample(schedules, seed, "random") { _, random, _ in .random(random) }
         case .pct(let schedules, let depth, let seed):
             try sample(schedules, seed, "PCT(\(depth))") { number, random, length in
-                (number == 0 ? .usual : .priorities(Priorities(random: random, depth: depth, length: length)), .whenIdle)
+                number == 0 ? .usual : .priorities(Priorities(random: random, depth: depth, length: length))
             }
         case .exhaustive(let preemptions, let delays, let limit):
             try search(DepthFirst(preemptions: preemptions, delays: delays), limit: limit)
@@ -99,11 +92,10 @@ struct Exploration: Sendable {
 
     /// Runs random schedules, each determined by the seed and its number alone.
     ///
-    /// - Parameter source: Returns each schedule's chooser and model of time, which the caller's own model overrides. Its
-    ///   parameter is the largest number of decisions so far.
+    /// - Parameter source: Returns each schedule's chooser. Its last parameter is the largest number of decisions so far.
     private mutating func sample(
         _ schedules: Int, _ seed: UInt64, _ name: String,
-        _ source: (_ number: Int, _ random: SplitMix64, _ length: Int) -> (Chooser, TimeModel)
+        _ source: (_ number: Int, _ random: SplitMix64, _ length: Int) -> Chooser
     ) throws {
         planned = schedules
         summary.coverage.gaps.append(.sample)
@@ -112,8 +104,7 @@ struct Exploration: Sendable {
         var seeds = SplitMix64(seed: hash.next())
         var length = 1
         for number in 0..<max(schedules, 0) {
-            let (chooser, model) = source(number, SplitMix64(seed: seeds.next()), length)
-            use(time ?? model)
+            let chooser = source(number, SplitMix64(seed: seeds.next()), length)
             begin(name, seed: seed)
             let outcome = execute(chooser)
             length = max(length, outcome.chooser.decisions)

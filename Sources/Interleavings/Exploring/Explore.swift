@@ -23,8 +23,8 @@ import TokenServiceConcurrency
 ///
 /// - Parameters:
 ///   - strategy: How schedules are chosen.
-///   - time: When the simulation's clock moves; `nil`: ``Strategy/mixed(schedules:seed:)`` tries both models in turn, other
-///     strategies ``TimeModel/whenIdle``.
+///   - time: When the simulation's clock moves.
+///   - ordering: In which order jobs run that have reached an actor.
 ///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
 ///   - driving: Which code to drive: that which prefers the simulation's executor, or all.
 ///   - stepLimit: How many steps one execution may have.
@@ -39,7 +39,8 @@ import TokenServiceConcurrency
 @discardableResult
 public func explore(
     _ strategy: Strategy = .mixed(),
-    time: TimeModel? = nil,
+    time: TimeModel = .whenIdle,
+    ordering: ActorOrdering = .arrival,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -47,19 +48,20 @@ public func explore(
     _ scenario: @escaping @Sendable (_ simulation: Simulation) async throws -> Void,
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
-    var settings = Settings(granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
+    var settings = Settings(
+        time: time, ordering: ordering, granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
     if Overrides.current.number != nil { settings.program = Overrides.current.program }
     // An exploration inside a scenario is part of that scenario's step.
     if let outer = Simulation.current {
         var inner = Exploration(
-            settings: settings, time: time, countsFailures: countsFailures, watchdog: outer.engine.watchdog, scenario: scenario)
+            settings: settings, countsFailures: countsFailures, watchdog: outer.engine.watchdog, scenario: scenario)
         inner.settings.doors = try driving.checkedDoors()
         guard let thread = ControlledThread.current else { return try inner.run(strategy) }
         return try thread.exploring { try inner.run(strategy) }
     }
     let summary = Lock(ExplorationSummary(granularity: granularity))
     try await Expectations.failSchedules { [settings] in
-        let done = try await begin(strategy, settings, time, countsFailures: countsFailures, at: "\(fileID):\(line)", scenario)
+        let done = try await begin(strategy, settings, countsFailures: countsFailures, at: "\(fileID):\(line)", scenario)
         summary.withLock { $0 = done }
     }
     return summary.withLock { $0 }
@@ -67,7 +69,7 @@ public func explore(
 
 /// Runs an exploration when it is its turn.
 private func begin(
-    _ strategy: Strategy, _ settings: Settings, _ time: TimeModel?, countsFailures: Bool, at place: String,
+    _ strategy: Strategy, _ settings: Settings, countsFailures: Bool, at place: String,
     _ scenario: @escaping Exploration.Scenario
 ) async throws -> ExplorationSummary {
     // Don't continue on the pool: there it would wait behind a thousand tests while it holds its place.
@@ -77,12 +79,13 @@ private func begin(
             let (overrides, number) = Overrides.current.beginExploration()
             var settings = settings
             settings.number = number
+            settings.time = overrides.time ?? settings.time
             settings.seeksNearestPass = overrides.seeksNearestPass
             let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
             defer { blackBox.close() }
             let exploration = Exploration(
-                settings: settings, time: overrides.time ?? time, countsFailures: countsFailures, blackBox: blackBox,
-                watchdog: watchdog, scenario: scenario)
+                settings: settings, countsFailures: countsFailures, blackBox: blackBox, watchdog: watchdog,
+                scenario: scenario)
             let strategy = overrides.applied(to: strategy)
             // Run on its own thread: on the pool it would starve escaped work, and so hide the escape.
             return try await watchdog.run(on: ExplorationThread()) {
@@ -112,6 +115,16 @@ public enum TimeModel: Sendable, Hashable {
     case anytime
 }
 
+/// The order of the jobs of one priority that have reached an actor: that of their arrival, or any.
+public enum ActorOrdering: Sendable, Hashable {
+    /// In the order of their arrival, as in the runtime's own queue of an actor.
+    ///
+    /// Calls from several tasks come to the actor in any order, since each task's thread may be held up before its call.
+    case arrival
+    /// A job may overtake an earlier one, as with an executor that promises no order; those that one step sends keep theirs.
+    case any
+}
+
 /// Where an exploration may switch from one task to another.
 public enum Granularity: Sendable, Hashable {
     /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks. Where the queues of
@@ -137,6 +150,7 @@ struct Settings: Sendable {
     /// The program of operations that the scenario runs; `nil` for any other scenario.
     var program: Program?
     var time = TimeModel.whenIdle
+    var ordering = ActorOrdering.arrival
     var granularity = Granularity.jobs
     var driving = Driving.preferred
     /// The doors that are open during each step.

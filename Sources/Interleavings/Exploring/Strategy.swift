@@ -12,8 +12,7 @@ public struct Strategy: Sendable, Hashable {
 
     /// Random walks and PCT of depths 2 to 4 in turn, after the usual order, in which a task runs while it can: the default.
     ///
-    /// Every other pair of schedules lets timers fire while work is pending, unless `explore` is given a model of time. Random
-    /// walks find bugs that many schedules expose; PCT finds those for which one task must be very late.
+    /// Random walks find bugs that many schedules expose; PCT finds those for which one task must be very late.
     public static func mixed(schedules: Int = 1_000, seed: UInt64 = 1) -> Strategy {
         Strategy(kind: .mixed(schedules: schedules, seed: seed))
     }

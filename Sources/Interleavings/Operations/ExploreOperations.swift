@@ -16,7 +16,7 @@
 /// }
 /// ```
 ///
-/// Each program is explored as by ``explore(_:time:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that
+/// Each program is explored as by ``explore(_:time:ordering:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that
 /// it checks: a program fails, too, if an operation throws an error or never returns. Turn expected errors into outcomes. If a
 /// test run sets the number of schedules, as many programs are drawn as make that number together.
 ///
@@ -26,7 +26,8 @@
 ///   - specification: The right answers, and the state of a new object.
 ///   - programs: Which programs.
 ///   - schedules: The schedules of each program.
-///   - time: When the simulation's clock moves; `nil`: as the strategy has it.
+///   - time: When the simulation's clock moves.
+///   - ordering: In which order jobs run that have reached an actor.
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
@@ -43,7 +44,8 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
     against specification: Specification,
     programs: Programs = .random(),
     schedules: Strategy = .mixed(schedules: 100),
-    time: TimeModel? = nil,
+    time: TimeModel = .whenIdle,
+    ordering: ActorOrdering = .arrival,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -54,8 +56,8 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
     try await exploreOperations(
-        operations, programs: programs, schedules: schedules, time: time, granularity: granularity, driving: driving,
-        stepLimit: stepLimit,
+        operations, programs: programs, schedules: schedules, time: time, ordering: ordering, granularity: granularity,
+        driving: driving, stepLimit: stepLimit,
         of: { simulation in (subject: try await subject(simulation), history: History(specification)) },
         perform: { made, operation, task in
             let outcome = try await made.history.record(task, operation) { try await perform(made.subject, operation) }
@@ -74,7 +76,8 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - operations: The operations that programs are made of. One that is listed twice is drawn twice as often.
 ///   - programs: Which programs.
 ///   - schedules: The schedules of each program.
-///   - time: When the simulation's clock moves; `nil`: the strategy's model.
+///   - time: When the simulation's clock moves.
+///   - ordering: In which order jobs run that have reached an actor.
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
@@ -91,7 +94,8 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     _ operations: [Operation],
     programs: Programs = .random(),
     schedules: Strategy = .mixed(schedules: 100),
-    time: TimeModel? = nil,
+    time: TimeModel = .whenIdle,
+    ordering: ActorOrdering = .arrival,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -110,7 +114,7 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
         schedules: overrides.applied(to: schedules), granularity: granularity, overrides: overrides
     ) { program in
         try await explore(
-            schedules, time: time, granularity: granularity, driving: driving, stepLimit: stepLimit,
+            schedules, time: time, ordering: ordering, granularity: granularity, driving: driving, stepLimit: stepLimit,
             { simulation in
                 let subject = try await subject(simulation)
                 let tasks = program.tasks.enumerated().map { number, picks in

@@ -29,6 +29,8 @@ public struct ScheduleFailure: Error, Sendable, Described {
     var crossing: Crossing?
     /// The tasks that had not ended although nothing could run, because they waited for something unknown to the explorer.
     var doubted: [String] = []
+    /// How many threads stay asleep after it.
+    var parkedThreads = 0
 
     /// Whether no schedule with fewer switches fails in the same way: all were run.
     package var isMinimal: Bool { if case .proven = minimality { true } else { false } }
@@ -49,10 +51,15 @@ public struct ScheduleFailure: Error, Sendable, Described {
         let program = programInWords.map { "\($0.heading):\n\($0.lines.map { "    \($0)\n" }.joined())" } ?? ""
         return """
             \(program)\(heading): \(reason)
-            \(blame.map { "\n\($0)\n" } ?? "")\(picture)
-            \([hint, doubt, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
+            \(liberties)\(blame.map { "\n\($0)\n" } ?? "")\(picture)
+            \([hint, doubt, parking, proof].compactMap(\.self).map { "\($0)\n\n" }.joined())\(again), in a \(Self.build):
                 \(replayLine)
             """
+    }
+
+    /// What the schedule does that the runtime does only on a loaded machine, or never: a line each.
+    private var liberties: String {
+        [trace.earlyTimer, trace.overtaking].compactMap { $0.map { PlainText.clean($0) + "\n" } }.joined()
     }
 
     /// The sentence about a task that ran during another one's `await`; `nil` if none is known to be the cause.
@@ -88,6 +95,15 @@ public struct ScheduleFailure: Error, Sendable, Described {
             + " simulation, such as \(example), that may be the cause: \(remedy)."
     }
 
+    /// The threads that the schedule leaves behind; `nil`: none.
+    private var parking: String? {
+        switch parkedThreads {
+        case 0: nil
+        case 1: "One thread waits for what can't come any more; it stays asleep until the process ends."
+        default: "\(parkedThreads) threads wait for what can't come any more; each stays asleep until the process ends."
+        }
+    }
+
     /// The result of trying schedules with fewer switches; `nil`: none were tried, or the schedule has none.
     private var proof: String? {
         let switches = choices.count { $0 > 0 }
@@ -107,7 +123,8 @@ public struct ScheduleFailure: Error, Sendable, Described {
         let planned = planned.map { " of \($0)" } ?? ""
         let seed = seed.map { ", seed \($0)" } ?? ""
         let hasStopped = (underlying as? ExplorationProblem)?.code == .stopped
-        return "Schedule \(number)\(planned) (\(strategy)\(seed)) \(hasStopped ? "stopped" : "failed")"
+        let model = time == .whenIdle ? "" : ", time \(time)"
+        return "Schedule \(number)\(planned) (\(strategy)\(seed)\(model)) \(hasStopped ? "stopped" : "failed")"
     }
 
     /// A schedule is valid for one build configuration: the optimizer removes suspensions.
@@ -166,6 +183,7 @@ extension Settings {
     private var replayArguments: String {
         var arguments = ""
         if time != .whenIdle { arguments += ", time: .\(time)" }
+        if ordering != .arrival { arguments += ", ordering: .\(ordering)" }
         if granularity != .jobs { arguments += ", granularity: .\(granularity)" }
         if let name = driving.name { arguments += ", driving: .\(name)" }
         if stepLimit != Settings().stepLimit { arguments += ", stepLimit: \(stepLimit)" }

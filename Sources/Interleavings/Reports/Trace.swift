@@ -61,6 +61,9 @@ package struct Trace: Sendable, Equatable {
     var functions: [[UInt]] = []
     /// For each step the number of its lane, which distinguishes actors of one type.
     var lanes: [Int] = []
+    /// The first timer that fired while work could run, and the first job that overtook another, as sentences; `nil`: none did.
+    var earlyTimer: String?
+    var overtaking: String?
 }
 
 /// Collects a trace while an execution runs.
@@ -96,6 +99,19 @@ struct Recorder: Sendable {
     /// Records where the task of the last step continues.
     mutating func note(functions: [UInt]) {
         trace.functions[trace.functions.count - 1] = functions
+    }
+
+    mutating func noteEarly(timer: String, before task: String, at step: Int) {
+        guard trace.earlyTimer == nil else { return }
+        trace.earlyTimer =
+            "At step \(step) the timer of '\(timer)' fired although '\(task)' could run: 'time: .anytime' allows that."
+    }
+
+    mutating func noteOvertaking(_ task: String, of earlier: String, on actor: String, at step: Int) {
+        guard trace.overtaking == nil else { return }
+        trace.overtaking =
+            "At step \(step) '\(task)' overtook '\(earlier)', which had reached '\(actor)' before: 'ordering: .any' allows that, and"
+            + " no actor with the runtime's own queue does it."
     }
 
     mutating func log(_ text: String, by task: String, kind: Trace.Event.Kind) {

@@ -128,15 +128,17 @@ private final class Crowd: Sendable {
     private static func explore<S: Subject>(
         _ acts: [Act] = Act.usual, _ make: @escaping @Sendable (Crowd) -> S
     ) async throws {
-        try await exploreOperations(
-            acts, programs: .random(.everyday(30, thorough: 250)), schedules: .mixed(schedules: 8)
-        ) { simulation in
-            let crowd = Crowd(simulation)
-            return (crowd: crowd, service: make(crowd))
-        } perform: { scene, act, caller in
-            try await scene.crowd.perform(act, as: caller, on: scene.service)
-        } check: { scene in
-            try scene.crowd.history.requireLinearizable()
+        for time in [TimeModel.whenIdle, .anytime] {
+            try await exploreOperations(
+                acts, programs: .random(.everyday(30, thorough: 250)), schedules: .mixed(schedules: 4), time: time
+            ) { simulation in
+                let crowd = Crowd(simulation)
+                return (crowd: crowd, service: make(crowd))
+            } perform: { scene, act, caller in
+                try await scene.crowd.perform(act, as: caller, on: scene.service)
+            } check: { scene in
+                try scene.crowd.history.requireLinearizable()
+            }
         }
     }
 

@@ -16,7 +16,7 @@ import UntouchedCode
     }
 
     private func failure(
-        _ driving: Driving = .preferred, time: TimeModel? = nil, _ scenario: @escaping Exploration.Scenario
+        _ driving: Driving = .preferred, time: TimeModel = .whenIdle, _ scenario: @escaping Exploration.Scenario
     ) async throws -> ScheduleFailure {
         do { try await explore(time: time, driving: driving, scenario) } catch let failure as ScheduleFailure { return failure }
         throw Missing()

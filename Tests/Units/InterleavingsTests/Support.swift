@@ -8,7 +8,7 @@ typealias Scenario = @Sendable (Simulation) async throws -> Void
 
 /// Explores, and returns the failure, which there must be.
 func failure(
-    _ strategy: Strategy, time: TimeModel? = nil, granularity: Granularity = .jobs,
+    _ strategy: Strategy, time: TimeModel = .whenIdle, granularity: Granularity = .jobs,
     stepLimit: Int = 10_000, _ scenario: @escaping Scenario, sourceLocation: SourceLocation = #_sourceLocation
 ) async throws -> ScheduleFailure {
     let error = await #expect(throws: ScheduleFailure.self, sourceLocation: sourceLocation) {

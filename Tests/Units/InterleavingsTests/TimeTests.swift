@@ -42,7 +42,7 @@ import TokenServiceConcurrency
     }
 
     /// A limiter that gives each caller a turn, and assumes that the caller wakes up on time.
-    @Test func `has two models, and a strategy that mixes tries both`() async throws {
+    @Test func `has two models, of which each strategy uses the usual one unless told otherwise`() async throws {
         let scenario: Scenario = { simulation in
             let next = Lock(Duration.zero)
             let passed = Lock<[Duration]>([])
@@ -61,20 +61,36 @@ import TokenServiceConcurrency
             let times = passed.withLock { $0.sorted() }
             try simulation.require(times[1] - times[0] >= .seconds(1), "a second between two")
         }
-        let idle = try await explore(.mixed(schedules: 300), time: .whenIdle, scenario)
-        #expect(idle.timeModels == [.whenIdle])
-        #expect("\(idle)".contains("; time whenIdle;"))
-        let found = try await failure(.mixed(schedules: 300), scenario)
+        for strategy in [Strategy.mixed(schedules: 300), .random(schedules: 100), .pct(schedules: 100), .exhaustive()] {
+            let idle = try await explore(strategy, scenario)
+            #expect(idle.timeModels == [.whenIdle])
+            #expect("\(idle)".contains("; time whenIdle;"))
+        }
+        let found = try await failure(.mixed(schedules: 300), time: .anytime, scenario)
         #expect(found.time == .anytime && found.number < 50)
         #expect(found.replayLine.contains("time: .anytime"))
         let again = try await failure(.replay(found.schedule), time: .anytime, scenario)
         #expect(again.trace == found.trace)
-        let both = try await explore(.mixed(schedules: 100), countsFailures: true, scenario)
-        #expect(both.timeModels == [.whenIdle, .anytime])
-        #expect("\(both)".contains("; time whenIdle and anytime;"))
-        for strategy in [Strategy.random(schedules: 100), .pct(schedules: 100), .exhaustive()] {
-            #expect(try await explore(strategy, scenario).timeModels == [.whenIdle])
+    }
+
+    /// The answer takes half as long as the limit allows.
+    @Test func `blames no limit twice as long as the work, and names the timer that made the difference`() async throws {
+        let scenario: Scenario = { simulation in
+            let isDone = Tally()
+            simulation.spawn("work") {
+                try await simulation.clock.sleep(for: .seconds(1))
+                isDone.next()
+            }
+            simulation.spawn("limit") {
+                try await simulation.clock.sleep(for: .seconds(2))
+                try simulation.require(isDone.value == 1, "done in time")
+            }
         }
+        try await explore(.mixed(schedules: 200), scenario)
+        let late = try await failure(.mixed(schedules: 200), time: .anytime, scenario)
+        let lines = late.text.split(separator: "\n")
+        #expect(lines[0].contains(", time anytime) failed: "), "\(lines[0])")
+        #expect(lines[1].contains("the timer of 'limit' fired although 'work' could run"), "\(lines[1])")
     }
 
     @Test func `has the model of the environment, if that names one`() async throws {

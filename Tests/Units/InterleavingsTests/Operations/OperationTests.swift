@@ -47,7 +47,7 @@ private actor LossyQueue {
 
 /// Returns the failure from exploring a counter that loses updates.
 private func lostUpdate(
-    programs: Programs = .random(), schedules: Strategy = .mixed(schedules: 100), time: TimeModel? = nil
+    programs: Programs = .random(), schedules: Strategy = .mixed(schedules: 100), time: TimeModel = .whenIdle
 ) async throws -> ScheduleFailure {
     let error = await #expect(throws: ScheduleFailure.self) {
         try await exploreOperations(
