@@ -114,10 +114,8 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func enqueue(
         _ block: @escaping @Sendable () -> Void, lane: Int, isBarrier: Bool, after delay: Duration, in session: any DoorSession)
     /// Runs a body on this thread when it is its turn in a queue's lane.
-    ///
-    /// - Parameter body: Receives `false` if it runs out of turn, because the execution is ending.
-    func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void)
-    /// Stops this thread until a gate is open, a duration has passed or the execution ends.
+    func inTurn(lane: Int, isBarrier: Bool, _ body: () -> Void)
+    /// Stops this thread until a gate is open or a duration has passed.
     func wait(for gate: any Gate, _ duration: Duration?)
     /// Whether this thread can stop inside a step.
     var canStop: Bool { get }
@@ -125,8 +123,6 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func stop()
     /// Notes an action of the step for the report.
     func note(_ text: @autoclosure () -> String)
-    /// Whether the outcome is known, so that a wait may end before its time.
-    var isWindingDown: Bool { get }
     /// Notes that a step leaves the simulation.
     ///
     /// - Parameter deed: The current task's action, such as "started a thread".

@@ -10,8 +10,8 @@ extension DrivenQueues {
         },
         sync: { owner, queue, isBarrier, function, context in
             let session = unsafe DrivenSession.at(owner)
-            unsafe session.queues.sync(in: Object(queue), isBarrier: isBarrier, session) { isBarrier, isFree in
-                unsafe session.perform(in: queue, isBarrier: isBarrier, isFree: isFree, function, context)
+            unsafe session.queues.sync(in: Object(queue), isBarrier: isBarrier, session) { isBarrier in
+                unsafe session.perform(in: queue, isBarrier: isBarrier, function, context)
             }
         },
         notify: { owner, kind, object, queue, work in

@@ -76,12 +76,11 @@ final class DrivenQueues: Sendable {
             in: session)
     }
 
-    /// - Parameter body: Its arguments: whether the thread must enter the queue as a barrier, and `false` if another thread is in
-    ///   the queue.
-    func sync(in object: Object, isBarrier: Bool, _ session: DrivenSession, _ body: (Bool, Bool) -> Void) {
-        guard let queue = queue(object, session) else { return body(isBarrier, true) }
+    /// - Parameter body: Its argument: whether the thread must enter the queue as a barrier.
+    func sync(in object: Object, isBarrier: Bool, _ session: DrivenSession, _ body: (Bool) -> Void) {
+        guard let queue = queue(object, session) else { return body(isBarrier) }
         let isBarrier = queue.takes(asBarrier: isBarrier)
-        session.engine.inTurn(lane: queue.lane, isBarrier: isBarrier) { body(isBarrier, $0) }
+        session.engine.inTurn(lane: queue.lane, isBarrier: isBarrier) { body(isBarrier) }
     }
 
     func notify(_ work: QueuedWork, in queue: Object, after kind: doors_wait, of object: Object, _ session: DrivenSession) {
@@ -126,7 +125,7 @@ final class DrivenQueues: Sendable {
             }
             if pass(kind, object, session) { return true }
             // Otherwise an outside thread was faster.
-        } while limit == nil && session.engine.canStop && !session.engine.isWindingDown
+        } while limit == nil && session.engine.canStop
         return limit == nil
     }
 

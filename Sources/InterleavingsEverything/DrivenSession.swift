@@ -70,12 +70,12 @@ import TokenServiceConcurrency
 
     /// Runs a function of the code in a queue, with the doors open; see `doors_perform`.
     func perform(
-        in queue: UnsafeMutableRawPointer, isBarrier: Bool, isFree: Bool,
-        _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ context: UnsafeMutableRawPointer?
+        in queue: UnsafeMutableRawPointer, isBarrier: Bool, _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void,
+        _ context: UnsafeMutableRawPointer?
     ) {
         // As in a step, without tasks there is nothing to drive.
         let pool = pool
-        unsafe doors_perform(pool == nil ? nil : session, queue, isBarrier, isFree, function, context)
+        unsafe doors_perform(pool == nil ? nil : session, queue, isBarrier, function, context)
         withExtendedLifetime(pool) {}
     }
 

@@ -63,7 +63,7 @@ static void run_work(void *context) {
 }
 
 void doors_work_run(doors_work *work, object queue, bool is_barrier) {
-    doors_perform(doors_current(), queue, is_barrier, true, run_work, work);
+    doors_perform(doors_current(), queue, is_barrier, run_work, work);
     doors_work_drop(work);
 }
 
@@ -137,17 +137,14 @@ REPLACE(void, dispatch_barrier_async_and_wait, object queue, block block) {
 // Whether the queue is that of Swift's own pool: it has a place for each processor, and tasks outside may hold all of them.
 static bool is_pool(object queue) { return !strcmp(doors_label(queue), "Swift global concurrent queue"); }
 
-void doors_perform(
-    doors_session *session, object queue, bool is_barrier, bool is_free, doors_function function, void *context)
-{
+void doors_perform(doors_session *session, object queue, bool is_barrier, doors_function function, void *context) {
     doors_thread_place before = doors_where;
     doors_where.innermost = queue;
     doors_where.is_in_main |= is_main(queue);
-    doors_where.is_out_of_turn |= !is_free;
     opened_call call = {session, function, context};
     doors_session *outer = doors_enter(NULL);
     // Another queue is idle, so that this runs it here and now.
-    if (is_main(queue) || is_pool(queue) || !is_free) call_opened(&call);
+    if (is_main(queue) || is_pool(queue)) call_opened(&call);
     else if (is_barrier) real_dispatch_barrier_sync_f()(queue, &call, call_opened);
     else real_dispatch_sync_f()(queue, &call, call_opened);
     doors_enter(outer);

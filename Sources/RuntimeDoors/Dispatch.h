@@ -71,7 +71,7 @@ static inline bool is_main(object queue) { return queue == doors_queues.main_que
 // Where a thread is, among queues that the simulation has entered.
 typedef struct {
     object innermost;
-    bool is_in_main, is_out_of_turn;
+    bool is_in_main;
 } doors_thread_place;
 extern _Thread_local doors_thread_place doors_where;
 

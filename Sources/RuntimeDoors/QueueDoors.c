@@ -30,10 +30,8 @@ static bool is_innermost_main(void) {
 
 // 13. The main queue
 
-// Whether the thread holds the main queue, or one out of turn.
-static bool holds(object queue) {
-    return with(doors_place) && (doors_where.is_out_of_turn || (is_main(queue) && doors_is_on_main()));
-}
+// Whether it is the main queue, and the thread holds it.
+static bool holds(object queue) { return with(doors_place) && is_main(queue) && doors_is_on_main(); }
 
 REPLACE(void, dispatch_assert_queue, object queue) {
     if (holds(queue)) return;
@@ -46,7 +44,7 @@ REPLACE(void, dispatch_assert_queue_barrier, object queue) {
 }
 
 REPLACE(void, dispatch_assert_queue_not, object queue) {
-    if (is_main(queue) && holds(queue) && !doors_where.is_out_of_turn) __builtin_trap();
+    if (holds(queue)) __builtin_trap();
     real_dispatch_assert_queue_not()(queue);
 }
 
@@ -250,9 +248,7 @@ const char *doors_install_queues(doors_queue_callbacks given) { return "support 
 void *doors_work_item(doors_work *work) { return 0; }
 void doors_work_run(doors_work *work, doors_object queue, bool is_barrier) {}
 void doors_work_drop(doors_work *work) {}
-void doors_perform(
-    doors_session *session, doors_object queue, bool is_barrier, bool is_free, doors_function function, void *context)
-{
+void doors_perform(doors_session *session, doors_object queue, bool is_barrier, doors_function function, void *context) {
     function(context);
 }
 doors_queue doors_kind(doors_object queue) { return doors_queue_unknown; }

@@ -14,7 +14,7 @@ extension Engine {
         wait(for: delay, Suspension { [self, session] in enqueue(block: block, turn, in: session) })
     }
 
-    package func inTurn(lane: Int, isBarrier: Bool, _ body: (_ isFree: Bool) -> Void) {
+    package func inTurn(lane: Int, isBarrier: Bool, _ body: () -> Void) {
         let turn = Turn(lane: lane, isBarrier: isBarrier)
         if let thread = ControlledThread.current {
             // Others may enter the queue first.
@@ -22,17 +22,17 @@ extension Engine {
             if !state.withLock({ $0.phase == .over || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }
-        // No other step can run in between. While the execution winds down it may still be another thread's turn.
-        let isFree = state.withLock { state in
-            guard state.phase != .over, state.isFree(turn) else { return state.phase == .over }
+        // No other step can run in between. A thread that the engine has given up waits in the real queue.
+        let begins = state.withLock { state in
+            guard state.phase != .over, state.isFree(turn) else { return false }
             state.begin(turn)
             return true
         }
         defer {
-            if isFree { state.withLock { if $0.phase != .over { $0.end(turn, byThread: true) } } }
+            if begins { state.withLock { if $0.phase != .over { $0.end(turn, byThread: true) } } }
             stop()
         }
-        body(isFree)
+        body()
     }
 
     package func wait(for gate: any Gate, _ duration: Duration?) {
@@ -44,13 +44,11 @@ extension Engine {
         if let timer { cancelTimer(timer) }
     }
 
-    package var canStop: Bool { ControlledThread.current != nil }
+    package var canStop: Bool { ControlledThread.current?.canStop ?? false }
 
     package func stop() { ControlledThread.current?.pause() }
 
     package func note(_ text: @autoclosure () -> String) { ControlledThread.current?.note(text()) }
-
-    package var isWindingDown: Bool { state.withLock { $0.phase != .running } }
 
     private func name(of lane: Int) -> String { state.withLock { $0.phase == .over ? "" : "the queue '\($0.lanes[lane].name)'" } }
 }

@@ -11,6 +11,7 @@ extension Engine {
         expectHome("simulation.spawn")
         return state.withLock { state in
             guard state.phase != .over else { return (0, name) }
+            state.fingerprint.mix(name)
             let name = state.recorder?.unused(name) ?? name
             let process = process ?? state.process
             // The runtime's number of a task is known only from its first job.

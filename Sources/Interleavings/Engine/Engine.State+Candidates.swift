@@ -65,11 +65,11 @@ extension Engine.State {
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let process = ready[index].process, isFrozen(process) { return false }
         guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
-        // A thread that stopped inside a step still has its turn. While the execution winds down all may pass.
+        // A thread that stopped inside a step still has its turn.
         switch ready[index].wait {
         case nil: return true
-        case .gate(let gate): return phase != .running || gate.isOpen
-        case .turn: return isNext(ready[index]) || phase != .running
+        case .gate(let gate): return gate.isOpen
+        case .turn: return isNext(ready[index])
         }
     }
 }

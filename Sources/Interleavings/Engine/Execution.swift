@@ -39,14 +39,15 @@ struct Execution: Sendable {
             state.phase = .windingDown
             return Outcome(state, stepLimit: engine.stepLimit, hasWaited: hasWaited)
         }
-        outcome.hasLeftThreads = end()
+        (outcome.parkedThreads, outcome.hasLeftThreads) = end()
         return outcome
     }
 
     /// Ends everything that the scenario left behind: cancels its tasks, wakes sleepers, and runs all runnable work.
     ///
-    /// - Returns: Whether there are controlled threads that don't end.
-    private func end() -> Bool {
+    /// - Returns: How many threads wait for what can't come any more and stay asleep; whether there are others that don't end, or
+    ///   too many.
+    private func end() -> (parked: Int, isTooMuch: Bool) {
         let cancellations = engine.state.withLock { state in
             state.recorder = nil
             state.endLimit = state.steps + max(engine.stepLimit, Self.endSteps)
@@ -59,7 +60,21 @@ struct Execution: Sendable {
             defer { state = Engine.State(endedAt: state.now) }
             return state
         }
-        return left.hasLostThread || left.ready.contains { if case .thread = $0.work { true } else { false } }
+        let isEndless = left.stoppedThreads.contains { $0.wait == nil }
+        let parked = left.stoppedThreads.count + left.sleepers.count
+        return (parked, left.hasLostThread || isEndless || !Self.park(parked))
+    }
+
+    /// How many threads may stay asleep in this process while explorations go on: each keeps its stack.
+    private static let mostParked = 1_000
+    private static let parked = Lock(0)
+
+    /// - Returns: `false` if there are too many now.
+    private static func park(_ count: Int) -> Bool {
+        parked.withLock { parked in
+            parked += count
+            return count == 0 || parked <= mostParked
+        }
     }
 }
 
@@ -69,5 +84,9 @@ struct Fingerprint: Sendable, Equatable {
 
     mutating func mix(_ value: Int) {
         hash = (hash ^ UInt64(bitPattern: Int64(value))) &* 0x100_0000_01b3
+    }
+
+    mutating func mix(_ text: String) {
+        for byte in text.utf8 { mix(Int(byte)) }
     }
 }

@@ -50,10 +50,8 @@ final class ControlledThread: Sendable {
     /// The engine of the execution that it works for; `nil`: none.
     var engine: Engine? { state.withLock { $0.assignment?.engine } }
 
-    /// Whether the execution's outcome is known, so that the thread need not wait any longer.
-    var isEnding: Bool {
-        engine?.state.withLock { $0.phase != .running } ?? true
-    }
+    /// Whether it stops where it has to wait: not if the engine has given it up, nor while it creates a text.
+    var canStop: Bool { state.withLock { !$0.isAbandoned && !$0.isQuiet } }
 
     /// Begins a piece of work, or continues it after a stop.
     func begin(_ entry: Engine.Entry, of engine: Engine) {

@@ -63,9 +63,8 @@ public final class InterleavedLock: Sendable {
             return try mutex.withLock { _ throws(Failure) in try body() }
         }
         thread.pause()
-        // Only the picked thread runs, so no other takes the lock between the check and the step. While the execution winds down
-        // all may pass.
-        while !gate.take(), !thread.isEnding {
+        // Only the picked thread runs, so no other takes the lock between the check and the step.
+        while !gate.take(), thread.canStop {
             thread.note("waits for the lock '\(gate.name)'")
             thread.pause(for: .gate(gate))
         }

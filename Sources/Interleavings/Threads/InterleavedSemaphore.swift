@@ -31,7 +31,7 @@ public final class InterleavedSemaphore: Sendable {
         gate.expectHome("InterleavedSemaphore")
         guard let thread = ControlledThread.current, !thread.isQuiet else { return semaphore.wait() }
         thread.pause()
-        while !pass(), !thread.isEnding {
+        while !pass(), thread.canStop {
             thread.note("waits for the semaphore '\(gate.name)'")
             thread.pause(for: .gate(gate))
         }

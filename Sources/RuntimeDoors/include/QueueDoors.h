@@ -83,10 +83,8 @@ void doors_work_run(doors_work *_Nonnull, doors_object queue, bool is_barrier);
 /// Frees work that will not run.
 void doors_work_drop(doors_work *_Nonnull);
 /// Runs a function in a queue, with the doors of the session open.
-///
-/// `is_free`: false if another thread has the queue, and this one must not wait.
 void doors_perform(
-    doors_session *_Nullable, doors_object queue, bool is_barrier, bool is_free, doors_function _Nonnull, void *_Nullable context);
+    doors_session *_Nullable, doors_object queue, bool is_barrier, doors_function _Nonnull, void *_Nullable context);
 
 doors_queue doors_kind(doors_object queue);
 const char *_Nonnull doors_label(doors_object queue);

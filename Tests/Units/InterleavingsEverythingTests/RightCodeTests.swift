@@ -4,6 +4,7 @@ import Interleavings
 import InterleavingsEverything
 import TestBudgets
 import Testing
+import TokenServiceConcurrency
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -96,6 +97,139 @@ import FoundationNetworking
             simulation.spawn("B") { await room.visit() }
             try await simulation.settle()
             try simulation.require(room.most == 1, "\(room.most) at once")
+        }
+    }
+
+    // MARK: The end of a schedule that has failed
+
+    /// Runs tasks beside one that fails, in every order up to a limit, and expects that only its requirement does.
+    private func expectOnlyTheJudge(_ granularity: Granularity, _ begin: @escaping @Sendable (Simulation) -> Void) async throws {
+        for strategy in [Strategy.exhaustive(limit: 60), .mixed(schedules: 60)] {
+            let driving: Driving = granularity == .jobs ? .everythingAndQueues : .everything
+            let summary = try await explore(strategy, granularity: granularity, driving: driving, countsFailures: true) {
+                simulation in
+                begin(simulation)
+                simulation.spawn("judge") {
+                    for _ in 1...2 { await Task.yield() }
+                    try simulation.require(false, "the judge's own")
+                }
+            }
+            let failure = try #require(summary.firstFailure)
+            #expect("\(failure.underlying)".contains("the judge's own"), "\(failure)")
+        }
+    }
+
+    @Test func `runs what stands behind sync on its queue, and alone, after another task has failed`() async throws {
+        try await expectOnlyTheJudge(.jobs) { simulation in
+            let queue = DispatchQueue(label: "database"), key = DispatchSpecificKey<Bool>(), opens = DispatchSemaphore(value: 0)
+            queue.setSpecific(key: key, value: true)
+            for name in ["writer", "reader"] {
+                simulation.spawn(name) {
+                    queue.sync {
+                        precondition(DispatchQueue.getSpecific(key: key) == true, "not used on the correct queue")
+                        dispatchPrecondition(condition: .onQueue(queue))
+                        opens.wait()
+                    }
+                }
+            }
+            simulation.spawn("opener") {
+                for _ in 1...2 {
+                    await Task.yield()
+                    opens.signal()
+                }
+            }
+        }
+    }
+
+    @Test func `lets a bridge to asynchronous code have its result after another task has failed`() async throws {
+        try await expectOnlyTheJudge(.jobs) { simulation in
+            simulation.spawn("bridge") {
+                let isDone = DispatchSemaphore(value: 0), all = DispatchGroup(), result = Lock<Int?>(nil)
+                all.enter()
+                Task {
+                    await Task.yield()
+                    result.withLock { $0 = 1 }
+                    isDone.signal()
+                    all.leave()
+                }
+                block(on: isDone)
+                precondition(result.withLock { $0 } == 1, "passed without a signal")
+                block(on: all)
+            }
+        }
+    }
+
+    @Test func `lets no thread pass an interleaved semaphore without a signal after another task has failed`() async throws {
+        try await expectOnlyTheJudge(.accesses) { simulation in
+            let isDone = InterleavedSemaphore("done"), result = Lock<Int?>(nil)
+            simulation.spawn("waits") {
+                isDone.wait()
+                precondition(result.withLock { $0 } == 1, "passed without a signal")
+            }
+            simulation.spawn("signals") {
+                await Task.yield()
+                result.withLock { $0 = 1 }
+                isDone.signal()
+            }
+        }
+    }
+
+    @Test func `leaves asleep what can never run, and says so once`() async throws {
+        let passed = Notes()
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(driving: .everythingAndQueues) { simulation in
+                simulation.spawn("waits") {
+                    block(on: DispatchSemaphore(value: 0))
+                    passed.add("passed")
+                }
+            }
+        }
+        let text = try #require(failure).text
+        #expect(text.contains("Deadlock"), "\(text)")
+        #expect(text.components(separatedBy: "stays asleep").count == 2, "\(text)")
+        #expect(passed.all.isEmpty)
+    }
+
+    // MARK: Order in an actor's queue
+
+    private static let sending: Scenario = { simulation in
+        let line = Line()
+        simulation.spawn("sender") { for number in 1...3 { await line.send(number) } }
+        try await simulation.settle()
+        let numbers = await line.numbers
+        try simulation.require(numbers == [1, 2, 3], "\(numbers)")
+    }
+
+    private typealias Scenario = @Sendable (Simulation) async throws -> Void
+
+    @Test(arguments: ways) func `keeps the order in which jobs of one priority have reached an actor`(_ driving: Driving)
+        async throws
+    {
+        let summary = try await explore(.exhaustive(limit: 3_000), driving: driving, Self.sending)
+        #expect(summary.mostChoices > 0)
+    }
+
+    @Test func `lets jobs overtake in an actor where the exploration says so, and the report names the two`() async throws {
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(ordering: .any, driving: .everything, Self.sending)
+        }
+        let lines = try #require(failure).text.split(separator: "\n")
+        #expect(
+            lines[1].hasPrefix("At step ") && lines[1].contains("' overtook '") && lines[1].contains("'ordering: .any'"),
+            "\(lines[1])")
+        #expect(failure?.replayLine.contains("ordering: .any") == true)
+    }
+
+    /// The real runtime reorders such calls, too: each comes to the actor from a task of its own.
+    @Test(arguments: ways) func `lets calls from several tasks come to an actor in any order`(_ driving: Driving) async throws {
+        await #expect(throws: ScheduleFailure.self) {
+            try await explore(driving: driving) { simulation in
+                let line = Line()
+                for number in 1...3 { simulation.spawn("\(number)") { await line.add(number) } }
+                try await simulation.settle()
+                let numbers = await line.numbers
+                try simulation.require(numbers == [1, 2, 3], "\(numbers)")
+            }
         }
     }
 
@@ -233,6 +367,14 @@ private actor Immediate {
     await task.value
 }
 
+/// Appends numbers, in a later job of its own or at once.
+private actor Line {
+    private(set) var numbers: [Int] = []
+
+    func send(_ number: Int) { Task { add(number) } }
+    func add(_ number: Int) { numbers.append(number) }
+}
+
 /// Lets one task in at a time, which waits in a queue while it is inside.
 private actor Room {
     private let queue = DispatchQueue(label: "room")
@@ -324,6 +466,9 @@ private actor Room {
         inside.leave()
     }
 }
+
+private func block(on semaphore: DispatchSemaphore) { semaphore.wait() }
+private func block(on group: DispatchGroup) { group.wait() }
 
 private func pause() async { await Task.yield() }
 

@@ -45,6 +45,17 @@ import Testing
         #expect(found.problem?.detail.contains("'Anna', 'Ben' could run, the first time, and 'Anna'") == true, "\(found)")
     }
 
+    @Test func `in the order of equal tasks is found by their names, and reported in that order`() async throws {
+        let runs = Tally()
+        let found = try await failure(.replay("")) { simulation in
+            let isOdd = runs.next() % 2 == 1
+            for name in ["Cleo"] + (isOdd ? ["Anna", "Ben"] : ["Ben", "Anna"]) { simulation.spawn(name) {} }
+        }
+        let detail = try #require(found.problem?.detail)
+        let orders = ["'Anna', 'Ben'", "'Ben', 'Anna'"]
+        #expect(orders.allSatisfy(detail.contains), "\(detail)")
+    }
+
     @Test func `is found if a failure comes and goes in executions that look the same`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { _ in
