@@ -56,9 +56,9 @@ public struct OAuthClient: Sendable {
     ///   - acceptedTokenTypes: The types of tokens that the program can use, compared without case; `nil`: `DPoP` if there is a
     ///     `proof`, else `Bearer`. A name that has no meaning of its own, such as `BearerToken`, is another one for `Bearer`. An
     ///     answer without a type has a bearer token, unless there is a `proof`. Source: RFC 6749 §7.1.
-    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none that is longer than zero; `nil`: until it is invalidated. A load every five minutes costs little. A token that is kept without a limit
-    ///     is eventually refused, and only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in`
-    ///     is only recommended).
+    ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none that is longer than zero; `nil`: until it is
+    ///     invalidated. A load every five minutes costs little. A token that is kept without a limit is eventually refused, and
+    ///     only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
     ///   - additionalHeaders: More headers of each request, such as `User-Agent`. No text shows their values.
     ///   - additionalParameters: More parameters of each token request, such as a tenant.
@@ -291,10 +291,11 @@ extension OAuthClient {
     /// for token in await tokens.reset().discarded { try await client.revoke(token, at: revocationURL) }
     /// ```
     ///
-    /// Revokes the grant of the token: its refresh token, or the access token if it has none. Most servers end the grant's access
-    /// tokens with its refresh token; some let them expire (RFC 7009 §2.1 only recommends the former). Returns when the server has answered that the token is invalid, which it also does for an
-    /// unknown token. When it throws, the token may still be valid; ``OAuthError/retryAfter`` is the server's wish for when to
-    /// try again, if any. Trying again is the caller's choice, and harmless.
+    /// Revokes the grant of the token: its refresh token, or the access token if it has none. Most servers end the grant's
+    /// access tokens with its refresh token; some let them expire (RFC 7009 §2.1 only recommends the former). Returns when the
+    /// server has answered that the token is invalid, which it also does for an unknown token. When it throws, the token may
+    /// still be valid; ``OAuthError/retryAfter`` is the server's wish for when to try again, if any. Trying again is the
+    /// caller's choice, and harmless.
     ///
     /// - Parameters:
     ///   - token: A token that was issued to this client: one that `TokenService.reset()` returned, or that its `onDiscard` was

@@ -57,7 +57,7 @@ import TokenServiceConcurrency
                 if signsIn {
                     await tokens.replace(with: AccessToken("another", lifetime: .seconds(3_600), refreshToken: "other"))
                 } else {
-                    await tokens.reset()
+                    _ = await tokens.reset()
                 }
             }
             try await simulation.settle()

@@ -162,6 +162,15 @@ struct FleetWorld: Hashable {
         server.pass(time)
     }
 
+    /// Whether a process that is neither stopped nor dead asks the server or writes to the store.
+    private func isAtWork(_ index: Int) -> Bool {
+        if processes[index].isDead || processes[index].isFrozen { return false }
+        return switch processes[index].step {
+        case .load, .swap: true
+        default: false
+        }
+    }
+
     /// Whether the record has another process's mark, and that process is neither stopped nor done.
     private func isAnotherAtWork(_ index: Int) -> Bool {
         guard let holder = record.mark.flatMap({ Self.process($0.owner) }), holder != index else { return false }
@@ -266,7 +275,10 @@ struct FleetWorld: Hashable {
         let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
         if underWay.contains(where: { $0.process == holder || $0.process == index }) { return [] }
         let other = processes[holder]
-        if facts.isSlow, holder != index, delay(holder) > rest, isQuiet {
+        // The holder may have failed since it took over from a slow one, whose time passes as well.
+        let slow = processes.indices.filter { $0 != index && isAtWork($0) }
+        if facts.isSlow, holder != index, !slow.isEmpty {
+            guard isQuiet, slow.allSatisfy({ delay($0) > rest }) else { return [] }
             return [
                 after { world in
                     world.elapse(rest)
