@@ -6,9 +6,9 @@ extension AnswerMembers {
     var refusalCode: String? {
         if let error = self["error"] { return error }
         let codes = ["code", "error_code", "errorCode", "errorType", "code_name", "type", "status", ".tag"]
-        let nested = codes.lazy.compactMap { error[$0] } + codes.lazy.compactMap { errors[$0] }
-        let values = nested + ["error_code", "errorCode", "code", "errcode", "error"].lazy.compactMap(value)
-        return values.lazy.compactMap(\.text).first { !$0.isEmpty } ?? values.lazy.compactMap(\.shownNumber).first
+        let inside: [JSONScanner.Value] = codes.compactMap { error[$0] } + codes.compactMap { errors[$0] }
+        let values = inside + ["error_code", "errorCode", "code", "errcode", "error"].compactMap { value($0) }
+        return values.compactMap(\.text).first { !$0.isEmpty } ?? values.compactMap(\.shownNumber).first
             ?? self["status"]
     }
 
