@@ -63,7 +63,7 @@ package struct Refusal {
     /// Returns how to recover when an authorization request was refused with this code.
     ///
     /// Most codes mean a mistake of the program or its registration, which no sign-in can mend. A program that begins another one
-    /// unasked opens the browser for ever.
+    /// unasked would keep opening the browser.
     ///
     /// Source: RFC 6749 §4.1.2.1; OpenID Connect Core §3.1.2.6.
     static func remedyOfSignIn(_ code: String?) -> TokenServiceError.Remedy {

@@ -53,6 +53,6 @@ extension Exhibit {
             }
         }
         _ = await request.result
-        try simulation.require(loader.begun <= 5, "a refused token that comes again is no reason to ask without end")
+        try simulation.require(loader.begun <= 5, "a server that returns the refused token is not asked again and again")
     }
 }

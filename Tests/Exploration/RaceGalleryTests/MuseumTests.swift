@@ -20,7 +20,7 @@ import TokenServiceConcurrency
         9: "after a sign-out there is one load, however many callers",
         10: "one refused token costs one load, however late its refusals come",
         11: "no refresh token is used twice: the server ends the session",
-        12: "a refused token that comes again is no reason to ask without end",
+        12: "a server that returns the refused token is not asked again and again",
         13: "a forced refresh returns a token with the new scope",
         14: "no caller waits for more than a minute, though the server is silent",
         15: "no caller waits for more than a minute, though the server is silent",

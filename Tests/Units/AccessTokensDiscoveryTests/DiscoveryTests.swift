@@ -189,7 +189,7 @@ struct DiscoveryTests {
         #expect(alone.places == [Self.known, second])
         #expect(error.code == .invalidMetadata && error.description.contains(problem), "\(error)")
         #expect(error.status == (answer.status >= 500 ? answer.status : nil))
-        // Another server's metadata at the second place are no answer to the first one's silence.
+        // If the first place is silent, another server's metadata at the second one are not used.
         await #expect(throws: OAuthError.self) {
             let evil = MetadataServer([Self.known: answer, second: Self.metadata(issuer: "https://evil.example")])
             return try await AuthorizationServer.discover("https://as.example", transport: evil)

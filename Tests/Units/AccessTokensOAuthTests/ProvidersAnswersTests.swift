@@ -64,7 +64,7 @@ struct ProvidersAnswersTests {
     }
 
     @Test(arguments: ["code=403", "Access denied: policy=7", "reason=blocked&id=9"])
-    func `a text with a sign of equality is no server's refusal`(body: String) async throws {
+    func `a text that merely contains an equals sign isn't read as a server's refusal`(body: String) async throws {
         #expect(try await failure(TransportResponse(403, body)).remedy == .retry)
     }
 
@@ -105,13 +105,13 @@ struct ProvidersAnswersTests {
         #expect(try await !texts(failure(refused)).contains("seCret"))
     }
 
-    // What a request said, in a text of the answer, is no grant.
+    // An answer may quote the request, whose refresh token isn't a new one.
     @Test(arguments: [
         #"{"error":"e","uri":"https://x/?a=1&refresh_token=r0-echoed&b=2","x"#,
         #"{"refresh_token":"r2","uri":"https://x/?a=1&refresh_token=r0-echoed&b=2","x"#,
         #"<a href="?a=1&refresh_token=r0-echoed&b=2">{"refresh_token":"r0-echoed"}"#,
     ])
-    func `a broken answer's quotation of a form is no refresh token`(body: String) async throws {
+    func `a form that a broken answer quotes brings no refresh token`(body: String) async throws {
         do {
             _ = try await token(TransportResponse(body))
             Issue.record("a token")

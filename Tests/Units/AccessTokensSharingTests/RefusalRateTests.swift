@@ -36,7 +36,7 @@ struct RefusalRateTests {
         #expect(trial.told > 0 && trial.told >= trial.failures - 10 * 8 * 5, "\(trial.text)")
     }
 
-    // Platforms hand out a workload's token until it expires, whoever asks.
+    // Platforms return the same token for a workload until it expires.
     @Test(arguments: zip([2, 10, 2, 2], [Surface.service, .service, .key, .shared]))
     func `49: the same holds at a server that issues the same token until it expires`(percent: Int, surface: Surface) throws {
         let trial = RefusalTrial(refusing: percent, surface: surface, isCached: true)

@@ -102,11 +102,16 @@ import TokenServiceConcurrency
     @Test func `unclear refusals keep their service until a caller every ten minutes has learned that the grant is dead`() throws
     {
         let scene = KeyScene(keepingIdle: 0), unclear = ScriptedFailure(.signInOrRegistration)
-        for _ in 1...3 {
+        /// A caller that is kept would keep the service.
+        func refuse() throws -> TokenServiceError.Remedy? {
             let caller = scene.call("a")
             try scene.fail("a", with: unclear)
-            #expect((caller.error as? TokenServiceError)?.remedy == (scene.loadCount("a") < 3 ? .signInOrRegistration : .signIn))
+            return (caller.error as? TokenServiceError)?.remedy
+        }
+        for number in 1...3 {
+            #expect(try refuse() == (number < 3 ? .signInOrRegistration : .signIn))
             scene.advance(by: .seconds(599))
+            #expect(scene.counts == [1, 0, 0])
         }
         #expect(scene.makings == ["a"])
         _ = scene.call("b")
