@@ -11,7 +11,7 @@ final class MetadataServer: TokenTransport {
     private let answers: [String: TransportResponse]
     private let asked = Lock<[TransportRequest]>([])
     var places: [String] { asked.withLock { $0.map(\.url.absoluteString) } }
-    var requests: [TransportRequest] { asked.withLock { $0 } }
+    var requests: [TransportRequest] { asked.withLock { $0.map(\.self) } }
 
     init(_ answers: [String: TransportResponse]) {
         self.answers = answers

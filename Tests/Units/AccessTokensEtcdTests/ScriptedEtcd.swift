@@ -27,7 +27,7 @@ final class ScriptedEtcd: TokenTransport {
     }
 
     /// Everything that was sent, in order.
-    var requests: [TransportRequest] { sent.withLock { $0 } }
+    var requests: [TransportRequest] { sent.withLock { $0.map(\.self) } }
 
     /// The paths of what was sent, each with its host.
     var log: [String] { requests.map { "\($0.url.host ?? "")\($0.url.path)" } }

@@ -14,8 +14,9 @@ final class ScriptedTransport: TokenTransport {
         self.answer = answer
     }
 
-    /// Everything that was sent, in order.
-    var requests: [TransportRequest] { sent.withLock { $0 } }
+    /// Everything that was sent, in order; copied under the lock, since Thread Sanitizer doesn't see that the count of references
+    /// keeps a reader of an array apart from the one who appends to it in place.
+    var requests: [TransportRequest] { sent.withLock { $0.map(\.self) } }
 
     @concurrent func send(_ request: TransportRequest) async throws -> TransportResponse {
         sent.withLock { $0.append(request) }
