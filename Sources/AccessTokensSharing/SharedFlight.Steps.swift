@@ -213,31 +213,22 @@ extension SharedFlight {
 // MARK: How long a mark is respected
 
 extension SharedFlight {
-    /// A stated grace period, in which the server accepts a refresh token once more after it has replaced it.
+    /// How long a silent holder is waited for if a grace period is stated, in which the server accepts a refresh token once more
+    /// after it has replaced it: a tenth of the period, or a second, is left for the request.
     ///
-    /// Another process presents the token shortly before the end of the period, counted from the mark, in case the holder has died
-    /// after the server's answer. If the holder is merely slow, each of the two requests must arrive within the period that the
-    /// other one has begun, so both limits are cut:
+    /// It is also the longest limit of a mark. So the request of a holder that is merely slow has arrived, and its token is saved,
+    /// before another process may present the old one.
     ///
-    /// | period | a silent holder is waited for | its request arrives within | the other one arrives within |
-    /// |---|---|---|---|
-    /// | 10 s | 9 s | 18 s | 9 s |
-    /// | 30 s | 27 s | 54 s | 27 s |
-    /// | 60 s | 54 s | 60 s, the default limit | 54 s |
-    struct Grace: Sendable, Hashable {
-        /// How long a silent holder is waited for: a tenth, or a second, is left for the request.
-        let wait: Duration
-
-        /// - Parameter period: If it is shorter than ten seconds, it leaves no time for a late save, and changes no limit.
-        init?(_ period: Duration?) {
-            guard let period, period >= SharedFlight.lateSaveTime + .seconds(1) else { return nil }
-            wait = period - max(.seconds(1), period / 10)
-        }
-
-        /// The longest limit of a mark that others respect for no longer than that.
-        var longestLimit: Duration { wait * 2 }
-        /// The longest limit of a mark that takes over another one.
-        var longestLimitOver: Duration { wait }
+    /// | period | a silent holder is waited for, and its request arrives within |
+    /// |---|---|
+    /// | 10 s | 9 s |
+    /// | 30 s | 27 s |
+    /// | 60 s | 54 s |
+    ///
+    /// - Parameter period: If it is shorter than ten seconds, it leaves no time for a late save, and changes no limit.
+    static func wait(within period: Duration?) -> Duration? {
+        guard let period, period >= lateSaveTime + .seconds(1) else { return nil }
+        return period - max(.seconds(1), period / 10)
     }
 
     /// The longest pause between two attempts to save a token.
@@ -250,13 +241,12 @@ extension SharedFlight {
 
     /// How long an exchange may take, from the moment when its mark was written.
     ///
-    /// - Parameter record: The record that is marked, which may have the mark of a service that is still at work.
+    /// - Parameter record: The record that is marked.
     func limit(over record: GrantRecord) -> Duration {
         let limit = setting.policy.loadTimeout + setting.transportLimit
-        guard let grace = Grace(setting.serverGrace), !isHarmless(record) else { return limit }
-        if let mark = record.mark, mark.owner != setting.owner { return min(limit, grace.longestLimitOver) }
-        // Others know when this process dies; as long as it runs, they wait for the doubt.
-        return setting.holder == nil ? min(limit, grace.longestLimit) : limit
+        // Others know when a process with a holder's name dies; as long as it runs, they wait for the doubt.
+        guard setting.holder == nil, !isHarmless(record), let wait = Self.wait(within: setting.serverGrace) else { return limit }
+        return min(limit, wait)
     }
 
     /// How long after its mark a service may send its request; if the limit was cut, at least half of it is for sending.
@@ -274,8 +264,9 @@ extension SharedFlight {
             return min(doubt ?? usual, usual)
         }
         // A holder that is known to be running has not died, so a grace period is no reason to hurry.
-        guard let doubt, isRunning == nil, let grace = Grace(setting.serverGrace) else { return doubt }
-        return min(doubt, max(grace.wait, mark.limit - grace.wait))
+        guard let doubt, isRunning == nil, let wait = Self.wait(within: setting.serverGrace) else { return doubt }
+        // A mark without a cut limit: the holder's request must arrive within the period that this service's request begins.
+        return min(doubt, max(wait, mark.limit - wait))
     }
 
     /// Returns how long to wait for another service's mark; `nil` if its time is over.

@@ -300,7 +300,7 @@ struct TakeOverTests {
     ) {
         var cockpit = Cockpit { $0.serverGrace = .seconds(grace) }
         var other = other
-        other.mark?.limit = min(SharedFlight.Grace(.seconds(grace))?.longestLimit ?? .seconds(60), .seconds(60))
+        other.mark?.limit = min(SharedFlight.wait(within: .seconds(grace)) ?? .seconds(60), .seconds(60))
         let step = cockpit.take(.read(seen(other, age: nil)))
         let pause = rest > 9 ? rest - 9 : 9
         #expect(step == .wait(from: .init("1"), atMost: .seconds(min(rest, pause))))
@@ -332,9 +332,11 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(sighting)) == .wait(from: .init("1"), atMost: .seconds(1)))
     }
 
-    @Test(arguments: [(nil, nil, 30, 60), (30, nil, 27, 54), (60, nil, 30, 60), (10, nil, 9, 18), (30, "process", 30, 60)])
+    @Test(arguments: [
+        (nil, nil, 30, 60), (30, nil, 13.5, 27), (60, nil, 27, 54), (70, nil, 30, 60), (10, nil, 4.5, 9), (30, "process", 30, 60),
+    ])
     func `51: a stated grace period cuts the time in which a holder sends, unless its death can be seen`(
-        grace: Int?, holder: String?, sending: Int, limit: Int
+        grace: Int?, holder: String?, sending: Double, limit: Int
     ) throws {
         var cockpit = Cockpit {
             $0.serverGrace = grace.map { .seconds($0) }
