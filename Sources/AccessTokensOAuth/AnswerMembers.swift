@@ -95,11 +95,11 @@ public struct AnswerMembers: Sendable {
 
     /// How long the refresh token is valid; zero: without a limit, as with Keycloak's offline access.
     ///
-    /// A non-standard member with two names. An invalid or repeated value is ignored, and so is any value of a damaged answer, so
+    /// A non-standard member with three names, one of them Intuit's. An invalid or repeated value is ignored, and so is any value of a damaged answer, so
     /// that no token is lost or expires too soon.
     var refreshTokenLifetime: Duration? {
         guard problem == nil else { return nil }
-        return seconds("refresh_token_expires_in") ?? seconds("refresh_expires_in")
+        return seconds("refresh_token_expires_in") ?? seconds("refresh_expires_in") ?? seconds("x_refresh_token_expires_in")
     }
 
     /// How long the access token is valid; `nil` if the answer doesn't say, as with zero or less.
