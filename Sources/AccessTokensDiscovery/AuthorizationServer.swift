@@ -16,8 +16,7 @@ public import Foundation
 /// let request = try await server.signIn(client, redirectURI: "com.example.app:/signed-in", scope: "api")
 /// ```
 ///
-/// Nothing is guessed: if the metadata lacks something, ``client(id:authentication:proof:transport:)`` and the other functions
-/// throw an error that says what.
+/// Nothing is guessed: if the metadata lacks something, the functions here throw an error that says what.
 ///
 /// Source: RFC 8414; OpenID Connect Discovery 1.0.
 public struct AuthorizationServer: Sendable {
@@ -45,6 +44,14 @@ public struct AuthorizationServer: Sendable {
         _ issuer: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20)
     ) async throws -> AuthorizationServer {
+        try await find(issuer, metadataURL: metadataURL, transport: transport, timeLimit: timeLimit)
+    }
+
+    /// - Parameter fallback: What a server without metadata has instead; `nil`: it is an error.
+    static func find(
+        _ issuer: String, metadataURL: URL?, otherwise fallback: AnswerMembers? = nil, transport: any TokenTransport,
+        timeLimit: Duration
+    ) async throws -> AuthorizationServer {
         let place = try MetadataDocument.place("the issuer", issuer)
         var places = [
             MetadataDocument.wellKnown("oauth-authorization-server", of: place),
@@ -57,7 +64,7 @@ public struct AuthorizationServer: Sendable {
             places = [try MetadataDocument.place("the metadata's URL", metadataURL.absoluteString, hasQuery: true)]
         }
         let (found, source) = try await MetadataDocument.first(
-            "issuer", with: "issuer", at: places, by: transport, timeLimit: timeLimit)
+            "issuer", with: "issuer", at: places, otherwise: fallback, by: transport, timeLimit: timeLimit)
         // RFC 8414 §3.3: otherwise one server could impersonate another.
         guard let named = found["issuer"], MetadataDocument.isSame(named, as: issuer) else {
             let other = ServerText.safe(found["issuer"] ?? "", hiding: [])
@@ -87,12 +94,15 @@ public struct AuthorizationServer: Sendable {
     /// - Parameters:
     ///   - id: The client's id.
     ///   - authentication: How the client authenticates; the server must support it, if it lists the methods that it supports.
+    ///   - acceptedTokenTypes: The types of tokens that the program can use; `nil`: as in `OAuthClient`.
     ///   - proof: The key that the tokens are to be bound to; `nil` for bearer tokens.
     ///   - transport: Carries the requests.
+    ///   - reading: Says what the answer to a grant means, for a server that deviates. See `OAuthClient`.
     /// - Throws: `OAuthError`, which says what is missing.
     public func client(
-        id: String, authentication: ClientAuthentication = .publicClient, proof: (any TokenProof)? = nil,
-        transport: any TokenTransport = URLSessionTransport()
+        id: String, authentication: ClientAuthentication = .publicClient, acceptedTokenTypes: Set<String>? = nil,
+        proof: (any TokenProof)? = nil, transport: any TokenTransport = URLSessionTransport(),
+        reading: @escaping @Sendable (_ members: AnswerMembers, _ status: Int) -> AnswerReading = { _, _ in .asUsual }
     ) throws -> OAuthClient {
         let method = authentication.description
         if let methods = members.value("token_endpoint_auth_methods_supported")?.texts, authentication.isListed,
@@ -102,8 +112,8 @@ public struct AuthorizationServer: Sendable {
             throw OAuthError(.invalidConfiguration("\(shown) doesn't support \(method); it supports: \(supported)"))
         }
         return try OAuthClient(
-            id: id, authentication: authentication, tokenURL: endpoint("token_endpoint"), issuer: issuer, proof: proof,
-            transport: transport)
+            id: id, authentication: authentication, tokenURL: endpoint("token_endpoint"), issuer: issuer,
+            acceptedTokenTypes: acceptedTokenTypes, proof: proof, transport: transport, reading: reading)
     }
 
     /// Creates a sign-in for a client; if the server requires it, sends the sign-in's parameters to the server first, in one
@@ -112,7 +122,7 @@ public struct AuthorizationServer: Sendable {
     /// The callback must contain the issuer if the metadata says that it does (RFC 9207).
     ///
     /// - Parameters:
-    ///   - client: The client that will present the code, made by ``client(id:authentication:proof:transport:)``.
+    ///   - client: The client that will present the code, made by one of the functions here.
     ///   - redirectURI: Where the server redirects the browser after the sign-in.
     ///   - scope: The scopes to ask for, separated by spaces.
     ///   - additionalParameters: More parameters, such as `resource`; none may be a secret.
@@ -140,9 +150,9 @@ public struct AuthorizationServer: Sendable {
     }
 
     /// Whether a member is `true`, such as `require_pushed_authorization_requests`.
-    private func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
+    func isTrue(_ name: String) -> Bool { members.value(name) == .bool(true) }
 
-    private var shown: String { ServerText.safe(issuer, hiding: []) }
+    var shown: String { ServerText.safe(issuer, hiding: []) }
 
     private func missing(_ name: String) -> OAuthError {
         OAuthError(.invalidMetadata("The metadata of \(shown) has no '\(name)', or it isn't a string"))

@@ -66,8 +66,10 @@ enum MetadataDocument {
     /// - Parameters:
     ///   - what: What is looked for, in an error.
     ///   - member: The member that the document must have.
+    ///   - fallback: What is used where no place has a document; `nil`: it is an error.
     static func first(
-        _ what: String, with member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration
+        _ what: String, with member: String, at places: [URL], otherwise fallback: AnswerMembers? = nil,
+        by transport: any TokenTransport, timeLimit: Duration
     ) async throws -> (members: AnswerMembers, place: String) {
         var answers: [String] = [], trouble: OAuthError?
         for url in places {
@@ -78,6 +80,7 @@ enum MetadataDocument {
             case .trouble(let error): trouble = trouble ?? error
             }
         }
+        if let fallback, trouble == nil { return (fallback, "its origin") }
         throw trouble
             ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
     }

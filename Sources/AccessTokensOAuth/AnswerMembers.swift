@@ -127,11 +127,19 @@ public struct AnswerMembers: Sendable {
     /// The time in a member; `nil` if it has none.
     func seconds(_ name: String) -> Duration? { value(name)?.seconds }
 
+    /// The moment in a member; `nil` if it has none, or it is zero or less.
+    package func date(_ name: String) -> Date? {
+        value(name)?.date.flatMap { $0.timeIntervalSince1970 > 0 ? $0 : nil }
+    }
+
     /// The issued secrets, which no text may show.
     ///
     /// - Parameter isRefusal: Whether a `code` is one of an error.
     func secrets(isRefusal: Bool) -> [String] {
-        texts(of: ["access_token", "refresh_token", "id_token", "device_code", "user_code", "request_uri"])
+        texts(of: [
+            "access_token", "refresh_token", "id_token", "device_code", "user_code", "request_uri", "client_secret",
+            "registration_access_token",
+        ])
             + (isRefusal ? [] : texts(of: ["code"]))
     }
 

@@ -34,6 +34,9 @@ public struct OAuthClient: Sendable {
     /// How the client authenticates.
     package internal(set) var authentication: ClientAuthentication
 
+    /// Whether the server has registered the client at its own request, and may forget it.
+    package var isRegistered = false
+
     let endpoint: TokenEndpoint
     let acceptedTokenTypes: Set<String>
     let proof: (any TokenProof)?
@@ -237,7 +240,7 @@ extension OAuthClient: Redacted {
     /// The client and the place that it asks, for an error; a query may hold anything and isn't shown.
     func asked(of url: URL) -> OAuthError.Asked {
         OAuthError.Asked(
-            client: id, method: authentication.description,
+            client: id, isRegistered: isRegistered, method: authentication.description,
             place: ServerText.safe(String(url.absoluteString.prefix { $0 != "?" }), hiding: []))
     }
 
@@ -246,6 +249,28 @@ extension OAuthClient: Redacted {
 
     /// The client and its server, for texts.
     var place: String { "client \(ServerText.line(id)) at \(endpoint.url.host(percentEncoded: true) ?? "nowhere")" }
+}
+
+extension OAuthClient {
+    /// Sends a request for a registration, once, and returns the answer's members (RFC 7591 §3).
+    package static func answer(
+        toRegistration request: TransportRequest, hiding secrets: [String], by transport: any TokenTransport
+    ) async throws -> AnswerMembers {
+        let place = ServerText.safe(String(request.url.absoluteString.prefix { $0 != "?" }), hiding: [])
+        let asked = OAuthError.Asked(client: "", method: "", place: place)
+        do {
+            let response = try await transport.answer(to: request, hiding: secrets)
+            return try ResponseReader(
+                response: response, asked: asked, secrets: secrets, acceptedTokenTypes: [], lifetimeWhenMissing: nil, now: Date()
+            ).readableMembers()
+        } catch let error as TransportError {
+            var failure = OAuthError(error, of: request)
+            failure.asked = asked
+            throw failure.ofRegistration
+        } catch let error as OAuthError {
+            throw error.ofRegistration
+        }
+    }
 }
 
 /// Runs program code that creates a part of a request; if it fails, nothing has been sent.

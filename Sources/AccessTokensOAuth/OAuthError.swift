@@ -83,11 +83,14 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The client and the server, for the text.
     package struct Asked: Sendable {
         let client, method, place: String
+        /// Whether the server has registered the client at its own request.
+        let isRegistered: Bool
         /// Whether the credentials' header has characters that the server must decode.
         var hasEncodings = false
 
-        package init(client: String, method: String, place: String) {
+        package init(client: String, isRegistered: Bool = false, method: String, place: String) {
             self.client = ServerText.line(client)
+            self.isRegistered = isRegistered
             self.method = method
             self.place = place
         }
@@ -122,6 +125,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         case refused
         /// The server has refused an authorization request, in a callback.
         case signInRefused
+        case registrationRefused
         /// The server demands a nonce that can't be used.
         case uselessNonce(String)
         case redirected
@@ -140,7 +144,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
             case .signInExpired: .signInExpired
             case .notSent, .connectionFailed: .connectionFailed
             case .timedOut: .timedOut
-            case .refused, .signInRefused, .uselessNonce: .refused
+            case .refused, .signInRefused, .registrationRefused, .uselessNonce: .refused
             case .redirected: .redirected
             case .unreadableResponse: .unreadableResponse
             case .unsupportedTokenType, .unboundToken: .unsupportedTokenType
@@ -149,7 +153,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         }
     }
 
-    private let problem: Problem
+    private var problem: Problem
 
     package init(_ problem: Problem) {
         self.problem = problem
@@ -196,6 +200,10 @@ extension OAuthError: Redacted, DescribedError {
         case .uselessNonce(let detail):
             "\(server) demands a nonce in the proof (\(error ?? ""), \(statusText)), but sent no usable one. \(detail) "
                 + "Nothing was spent."
+        case .registrationRefused:
+            "\(server) refused to register the client: \(serversWords). "
+                + (remedy == .retry
+                    ? pauseAdvice : "Check what the client says of itself, and whether the server registers anyone.")
         case .signInRefused:
             "\(server) refused the sign-in\(part(\.client)): \(serversWords). \(adviceOfSignIn)"
         case .refused:
@@ -235,6 +243,9 @@ extension OAuthError: Redacted, DescribedError {
         case .signInOrRegistration:
             "Either the grant is no longer valid (sign in again), or the client's id\(part(\.client)), \(credential) or "
                 + "authentication method\(part(\.method)) is not what the server has registered."
+        case .clientRegistration where refusesClient && asked?.isRegistered == true:
+            "The server no longer knows this client\(part(\.client)), or not this secret of it: register again, and have the user "
+                + "sign in again."
         case .clientRegistration:
             "Check the client's id\(part(\.client)), \(credential), authentication method\(part(\.method)), scope and grants against "
                 + "its registration."
@@ -257,6 +268,25 @@ extension OAuthError: Redacted, DescribedError {
 }
 
 extension OAuthError {
+    /// Whether the server refused the client itself, and not its user.
+    ///
+    /// A server that registers clients may forget them. Then register again; a new sign-in alone doesn't help.
+    public var refusesClient: Bool {
+        code == .refused && error.map(Refusal.codesOfClients.contains) ?? false
+    }
+
+    /// The same error, of a registration.
+    var ofRegistration: OAuthError {
+        var error = self
+        switch problem {
+        case .refused: error.problem = .registrationRefused
+        case .unreadableResponse(let detail):
+            error.problem = .invalidMetadata("\(server) answered a registration, but not with a client: \(detail)")
+        default: break
+        }
+        return error
+    }
+
     /// Whether the request may still be under way: not if it was never sent, or if the server has answered.
     ///
     /// An answer with the status 502 or 504 comes from a gateway, behind which the server may still be working. A server may also

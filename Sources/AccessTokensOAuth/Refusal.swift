@@ -142,8 +142,15 @@ extension Refusal {
         "incorrect_client_credentials": Code(.clientRefused), "redirect_uri_mismatch": Code(.clientRefused),
         "device_flow_disabled": Code(.clientRefused), "bad_client_secret": Code(.clientRefused),
         "invalid_client_id": Code(.clientRefused), "invalid_resource": Code(.clientRefused),
+        "invalid_redirect_uri": Code(.clientRefused), "invalid_client_metadata": Code(.clientRefused),
+        "invalid_software_statement": Code(.clientRefused), "unapproved_software_statement": Code(.clientRefused),
 
         "invalid_dpop_proof": Code(.proofRefused), "invalid_request": Code(.unclear),
+    ]
+
+    /// Those with which a server refuses a client that it doesn't know, or not by this secret.
+    static let codesOfClients: Set<String> = [
+        "invalid_client", "unauthorized_client", "incorrect_client_credentials", "bad_client_secret", "invalid_client_id",
     ]
 
     /// Parts of descriptions, in lower case, by which a server says that waiting helps, although its code means something else.
