@@ -145,6 +145,20 @@ public struct RegisteredClient: Sendable, Hashable, Codable {
     }
 }
 
+extension RegisteredClient {
+    /// Restores a client that was kept.
+    public init(from decoder: any Decoder) throws {
+        let kept = try decoder.container(keyedBy: CodingKeys.self)
+        id = try kept.decode(String.self, forKey: .id)
+        issuer = try kept.decode(String.self, forKey: .issuer)
+        authenticationMethod = try kept.decode(String.self, forKey: .authenticationMethod)
+        secret = try kept.decodeIfPresent(String.self, forKey: .secret)
+        secretExpiration = try kept.decodeIfPresent(Date.self, forKey: .secretExpiration)
+        registrationToken = try kept.decodeIfPresent(String.self, forKey: .registrationToken)
+        registrationURL = try kept.decodeIfPresent(URL.self, forKey: .registrationURL)
+    }
+}
+
 extension RegisteredClient: Redacted {
     /// The client's id and the server's host; no secret.
     package var text: String {
