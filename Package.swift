@@ -47,7 +47,7 @@ let package = Package(
         .library(name: "AccessTokensOAuth", targets: ["AccessTokensOAuth", "AccessTokensHTTP"]),
         .library(name: "AccessTokensSharedFiles", targets: ["AccessTokensSharedFiles"]),
         .library(name: "AccessTokensSharing", targets: ["AccessTokensSharing"]),
-        .library(name: "DataLoading", targets: ["DataLoading"]),
+        .library(name: "DataLoading", targets: ["DataLoading", "AccessTokensHTTP"]),
         .library(name: "AccessTokensTesting", targets: ["AccessTokensTesting"]),
         .library(name: "Interleavings", targets: ["Interleavings"]),
         .library(name: "InterleavingsTesting", targets: ["InterleavingsTesting"]),

@@ -5,6 +5,18 @@ package enum HTTPToken {
     /// Returns whether a text is such a name.
     package static func isValid(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(contains) }
 
+    /// Returns whether a header is the connection's own: it follows from the URL and the body, so no request may set it.
+    ///
+    /// With another length or encoding than the body has, the rest of it would be read as the next request; another host would
+    /// get the token of this one.
+    ///
+    /// Sources: RFC 9112 §6.3 and §11.2, RFC 9110 §7.6.1.
+    package static func isOfConnection(_ name: String) -> Bool { connectionHeaders.contains(name.lowercased()) }
+
+    private static let connectionHeaders: Set = [
+        "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ]
+
     /// Returns whether such a name may contain a character.
     static func contains(_ byte: UInt8) -> Bool { byte.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(byte) }
 }

@@ -82,6 +82,14 @@ extension SessionDelegate: URLSessionDataDelegate {
 
     #if !canImport(FoundationNetworking)
     func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposed: CachedURLResponse,
+        completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        let mayKeep = dataTask.originalRequest?.cachePolicy != .reloadIgnoringLocalCacheData
+        completionHandler(mayKeep ? proposed : nil)
+    }
+
+    func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {

@@ -5,6 +5,7 @@ import AccessTokensHTTP
 /// The token that a message carries and, if the token is bound to a key, the proof of the key.
 struct CarriedToken: Sendable {
     let token: AccessToken
+    let usage: TokenUsage
     var maker: (any TokenProof)?
     var proof: RequestProof?
 
@@ -16,10 +17,11 @@ struct CarriedToken: Sendable {
 
     /// Source: RFC 6750 §2.1; RFC 9449 §7.1.
     var headers: [String: String] {
-        var headers = proof?.headers ?? [:]
-        headers["Authorization"] = "\(proof == nil ? "Bearer" : "DPoP") \(token.value)"
-        return headers
+        guard let proof else { return usage.headers(carrying: token.value) }
+        return proof.headers.merging(["Authorization": "DPoP \(token.value)"]) { $1 }
     }
+
+    func url(for url: URL) -> URL { proof == nil ? usage.url(url, carrying: token.value) : url }
 }
 
 extension AccessToken {

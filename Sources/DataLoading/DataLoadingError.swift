@@ -20,7 +20,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// The request is invalid; nothing was sent.
         public static let invalidRequest = Code(text: "invalidRequest")
-        /// The token's type or its characters don't fit an `Authorization` header; nothing was sent.
+        /// The token's type or its characters don't fit the request; nothing was sent.
         public static let unusableToken = Code(text: "unusableToken")
         /// There is no proof by the key that the token is bound to: signing failed or took too long; nothing was sent.
         public static let proofUnavailable = Code(text: "proofUnavailable")
@@ -32,7 +32,7 @@ public struct DataLoadingError: Error, Sendable {
         public static let responseTooLong = Code(text: "responseTooLong")
         /// The server redirected to a forbidden URL, or too often.
         public static let redirectRefused = Code(text: "redirectRefused")
-        /// The server answered 401: there was no token, or it refused a new one as well (RFC 9110 §15.5.2).
+        /// The server answered 401: there was no token; or it refused a new one as well, with any status (RFC 9110 §15.5.2).
         public static let unauthorized = Code(text: "unauthorized")
         /// The server refused the token, and the body can't be sent again with a new one; the next request carries the new token.
         public static let bodyNotReplayable = Code(text: "bodyNotReplayable")
@@ -77,7 +77,7 @@ public struct DataLoadingError: Error, Sendable {
 
     init(
         _ code: Code, detail: String? = nil, response: Response? = nil, underlying: (any Error)? = nil,
-        challenge: Challenge? = nil, isSecondRefusal: Bool = false, hiding carried: CarriedToken? = nil
+        challenge: AuthenticationChallenge? = nil, isSecondRefusal: Bool = false, hiding carried: CarriedToken? = nil
     ) {
         self.code = code
         self.detail = detail
@@ -103,7 +103,7 @@ extension DataLoadingError: Redacted, DescribedError {
         switch code {
         case .invalidConfiguration: "Tokens can't be bound to this origin"
         case .invalidRequest: "The request is invalid, so nothing was sent"
-        case .unusableToken: "The token can't be sent in an Authorization header"
+        case .unusableToken: "The token can't be sent"
         case .proofUnavailable: "There is no proof for the request, so nothing was sent"
         case .connectionFailed: "The server could not be reached, or the connection ended before the response was complete"
         case .timedOut: "The server did not answer within the session's time limit"

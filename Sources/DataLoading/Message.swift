@@ -15,9 +15,6 @@ struct Message: Sendable {
     /// Whether a redirect led away from the first origin; from then on the message carries no secret of that origin.
     var hasLeftOrigin = false
 
-    /// Whether the caller has set the message's authentication.
-    var hasAuthorization: Bool { headers.keys.contains { $0.lowercased() == "authorization" } }
-
     /// Whether it must not be sent on a reused connection.
     ///
     /// On Linux, if the server closes such a connection after reading a request, whatever its method, libcurl sends the request
@@ -56,10 +53,8 @@ struct Message: Sendable {
             try require(
                 value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) },
                 "the header '\(name)' contains control characters")
-            // With another length or encoding than the body has, the rest of it would be read as the next request; another host
-            // would get the token of this one. Sources: RFC 9112 §6.3 and §11.2, RFC 9110 §7.6.1.
             try require(
-                !Self.connectionHeaders.contains(name.lowercased()),
+                !HTTPToken.isOfConnection(name),
                 "the header '\(name)' is the connection's own, and follows from the URL and the body: leave it out")
         }
         self.url = url
@@ -72,30 +67,22 @@ struct Message: Sendable {
     /// Source: RFC 9110 §9.3, RFC 5789.
     private static let standardMethods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
 
-    private static let connectionHeaders: Set = [
-        "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-    ]
-
     private static func url(of request: Request) -> URL? {
         guard !request.query.isEmpty else { return request.url }
         var components = URLComponents(url: request.url, resolvingAgainstBaseURL: true)
         let added = request.query.map { item in
-            encode(item.name) + (item.value.map { "=" + encode($0) } ?? "")
+            item.name.percentEncoded + (item.value.map { "=" + $0.percentEncoded } ?? "")
         }
         let given = components?.percentEncodedQuery.map { $0.isEmpty ? [] : [$0] } ?? []
         components?.percentEncodedQuery = (given + added).joined(separator: "&")
         return components?.url
     }
 
-    /// Encodes everything except RFC 3986's unreserved characters, including the plus, which servers read as a space.
-    private static func encode(_ text: String) -> String {
-        let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
-        return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
-    }
-
     /// Returns the message as the session sends it, with the token and its proof if there are any.
     func urlRequest(with carried: CarriedToken?) throws(DataLoadingError) -> URLRequest {
-        var request = URLRequest(url: url)
+        var request = URLRequest(url: carried?.url(for: url) ?? url)
+        // Then the session's delegate doesn't let the cache keep the answer, whose URL has the token.
+        if request.url != url { request.cachePolicy = .reloadIgnoringLocalCacheData }
         request.httpMethod = method
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         for (name, value) in carried?.headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }

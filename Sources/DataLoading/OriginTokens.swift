@@ -23,6 +23,7 @@ public struct OriginTokens: Sendable {
     struct Binding: Sendable {
         /// Finds the service for each request, so that this value keeps no service alive.
         let service: @Sendable () -> TokenService
+        let usage: TokenUsage
         let stepUp: StepUp?
     }
 
@@ -34,17 +35,20 @@ public struct OriginTokens: Sendable {
     /// - Parameters:
     ///   - service: The service that the tokens come from.
     ///   - origins: URLs whose scheme, host and port count: `https`, or `http` to a loopback address.
+    ///   - usage: Where requests carry the token, and which answers say that it is no longer valid.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
     ///   - stepUp: Gets a token with more scopes when a resource asks for them; `nil`: the request ends with the error
     ///     `insufficientScope`.
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
-        _ service: TokenService, for origins: [URL], proof: (any TokenProof)? = nil, stepUp: StepUp? = nil
+        _ service: TokenService, for origins: [URL], usage: TokenUsage = TokenUsage(), proof: (any TokenProof)? = nil,
+        stepUp: StepUp? = nil
     ) throws {
+        try Self.check(usage, with: proof)
         var bindings: [Origin: Binding] = [:]
         for url in origins {
             let origin = try Self.origin(of: url)
-            bindings[origin] = Binding(service: { service }, stepUp: stepUp)
+            bindings[origin] = Binding(service: { service }, usage: usage, stepUp: stepUp)
         }
         self.bindings = bindings
         self.proof = proof
@@ -60,6 +64,7 @@ public struct OriginTokens: Sendable {
     ///   - keys: The key of each URL, whose scheme, host and port count: `https`, or `http` to a loopback address.
     ///   - service: Finds a key's service, in `TokenServices` for example. Called whenever a request is started, on any thread,
     ///     so that this value keeps no service alive.
+    ///   - usage: Where requests with a key's tokens carry them, and which answers say that one is no longer valid.
     ///   - proof: The key that the tokens are bound to, such as a `DPoPKey`; `nil` if they are bound to none.
     ///   - stepUp: Gets a token with more scopes for a key when a resource asks for them. It is created once for each key, whose
     ///     origins share what it returns; no other key's tokens change. `nil`: the request ends with the error
@@ -67,7 +72,7 @@ public struct OriginTokens: Sendable {
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
-        keys: [URL: Key], proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
+        keys: [URL: Key], usage: (Key) -> TokenUsage = { _ in TokenUsage() }, proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
         service: @escaping @Sendable (Key) -> TokenService
     ) throws {
         var bound: [Origin: Key] = [:]
@@ -77,9 +82,18 @@ public struct OriginTokens: Sendable {
                 throw DataLoadingError(.invalidConfiguration, detail: "two URLs of \(origin) have different keys")
             }
         }
-        let stepUps = Dictionary(uniqueKeysWithValues: Set(bound.values).map { ($0, stepUp($0)) })
-        bindings = bound.mapValues { key in Binding(service: { service(key) }, stepUp: stepUps[key] ?? nil) }
+        let ways = Dictionary(uniqueKeysWithValues: Set(bound.values).map { ($0, (usage: usage($0), stepUp: stepUp($0))) })
+        for way in ways.values { try Self.check(way.usage, with: proof) }
+        bindings = bound.mapValues { key in
+            Binding(service: { service(key) }, usage: ways[key]?.usage ?? TokenUsage(), stepUp: ways[key]?.stepUp)
+        }
         self.proof = proof
+    }
+
+    private static func check(_ usage: TokenUsage, with proof: (any TokenProof)?) throws(DataLoadingError) {
+        let isInTheWay = usage.place != nil && proof != nil
+        guard let objection = isInTheWay ? "a token that is bound to a key goes into Authorization" : usage.objection else { return }
+        throw DataLoadingError(.invalidConfiguration, detail: objection)
     }
 
     private static func origin(of url: URL) throws(DataLoadingError) -> Origin {
@@ -102,6 +116,7 @@ public struct OriginTokens: Sendable {
     struct Session: Sendable {
         let service: TokenService
         let generation: Int
+        let usage: TokenUsage
         let proof: (any TokenProof)?
         let stepUp: StepUp?
 
@@ -130,25 +145,28 @@ public struct OriginTokens: Sendable {
         }
 
         func sendable(_ token: AccessToken) throws(DataLoadingError) -> AccessToken {
-            try OriginTokens.sendable(token, provenBy: proof)
+            try OriginTokens.sendable(token, in: usage, provenBy: proof)
         }
     }
 
     /// Returns the current session for a message; `nil` if the message goes elsewhere or has other authentication.
     func session(for message: Message) throws(DataLoadingError) -> Session? {
-        guard !message.hasLeftOrigin, !message.hasAuthorization, let binding = bindings[message.origin] else { return nil }
+        guard !message.hasLeftOrigin, let binding = bindings[message.origin],
+            !binding.usage.isTaken(in: message.url, headers: message.headers)
+        else { return nil }
         if message.origin.scheme != "https",
             let objection = EnvironmentProxy.objection(toPlainRequestTo: message.origin.host)
         {
             throw DataLoadingError(.invalidConfiguration, detail: objection)
         }
         let service = binding.service()
-        return Session(service: service, generation: service.currentGeneration, proof: proof, stepUp: binding.stepUp)
+        return Session(
+            service: service, generation: service.currentGeneration, usage: binding.usage, proof: proof, stepUp: binding.stepUp)
     }
 
-    /// Returns the token if it can be sent in a header; throws otherwise.
+    /// Returns the token if it can be sent; throws otherwise.
     private static func sendable(
-        _ token: AccessToken, provenBy proof: (any TokenProof)?
+        _ token: AccessToken, in usage: TokenUsage, provenBy proof: (any TokenProof)?
     ) throws(DataLoadingError) -> AccessToken {
         switch token.tokenType.lowercased() {
         case "bearer": break
@@ -159,7 +177,10 @@ public struct OriginTokens: Sendable {
             guard token.keyThumbprint ?? proof.keyThumbprint == proof.keyThumbprint else {
                 throw DataLoadingError(.unusableToken, detail: "it is bound to a key other than the proof's: load a new token")
             }
-        default: throw DataLoadingError(.unusableToken, detail: "it is neither a Bearer nor a DPoP token")
+        default:
+            guard usage.place != nil else {
+                throw DataLoadingError(.unusableToken, detail: "it is neither a Bearer nor a DPoP token")
+            }
         }
         // RFC 6750 §2.1; in particular no line break, which would start another header.
         let isSendable = !token.value.isEmpty && token.value.utf8.allSatisfy { 0x21...0x7E ~= $0 }

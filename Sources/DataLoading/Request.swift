@@ -27,7 +27,7 @@ public struct Request: Sendable {
     /// Those of the connection, such as `Content-Length`, `Host` and `Connection`, are an error: they follow from the URL and the
     /// body (RFC 9110 §7.6.1).
     ///
-    /// A request with its own `Authorization` gets no token.
+    /// A request with its own `Authorization`, or its own value where ``OriginTokens`` put the token, gets none.
     public var headers: [String: String]
 
     /// Parameters that are added to the URL's query, in this order, each encoded.

@@ -84,6 +84,8 @@ struct RequestRunner: Sendable {
                     )
                 }
                 run.message = next
+                // A server may copy the whole query into the target's.
+                if let carried { run.message.url = carried.usage.url(next.url, without: carried.token.value) }
                 // Another request, and the redirect may have brought a newer one.
                 (run.nonce, run.repetitions) = (nil, 0)
                 if next.hasLeftOrigin { run.found = nil }
@@ -115,19 +117,19 @@ struct RequestRunner: Sendable {
                     {
                     case .token(let wider): run.found = (wider, session)
                     case .response(let response): return response
-                    case .nothing: throw response.failure(detail: "the step-up's token has no more scopes", hiding: carried)
+                    case .nothing: throw response.failure(.insufficientScope, detail: "the step-up's token has no more scopes", hiding: carried)
                     }
                     continue
                 }
             }
-            guard let (token, session) = run.found, response.refuses(token) else {
+            guard let (token, session) = run.found, response.isRefusal(in: session.usage) else {
                 try response.validate(hiding: carried)
                 return response
             }
             guard !run.isSecondAttempt, canRepeat else {
                 try await session.service.noteRefusal(of: token)
                 throw response.failure(
-                    run.isSecondAttempt ? nil : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt, hiding: carried)
+                    run.isSecondAttempt ? .unauthorized : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt, hiding: carried)
             }
             run.found = (try await session.token(insteadOf: token, until: deadline), session)
             run.isSecondAttempt = true
@@ -145,7 +147,7 @@ struct RequestRunner: Sendable {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             // The session is over, or the server's answer to the new token.
             if error is TokenServiceError || error is DataLoadingError { throw error }
-            throw response.failure(detail: "the step-up failed", underlying: error, hiding: carried)
+            throw response.failure(.insufficientScope, detail: "the step-up failed", underlying: error, hiding: carried)
         }
     }
 
@@ -154,11 +156,11 @@ struct RequestRunner: Sendable {
         _ found: (token: AccessToken, session: OriginTokens.Session)?, by message: Message, nonce: String?
     ) async throws -> CarriedToken? {
         guard let (token, session) = found else { return nil }
-        guard token.isOfDPoP, let maker = session.proof else { return CarriedToken(token: token) }
+        guard token.isOfDPoP, let maker = session.proof else { return CarriedToken(token: token, usage: session.usage) }
         do {
             let proof = try await maker.proof(
                 method: message.method, url: message.url, accessToken: token.value, nonce: nonce)
-            return CarriedToken(token: token, maker: maker, proof: proof)
+            return CarriedToken(token: token, usage: session.usage, maker: maker, proof: proof)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             // The text of the program's own error may contain a secret.
@@ -172,7 +174,11 @@ struct RequestRunner: Sendable {
 extension Response {
     /// The scopes that a step-up can ask for because the response says that a token lacks one; `nil`: there are none.
     fileprivate func scope(missing token: AccessToken, for stepUp: StepUp) -> String? {
-        guard status == 403, let challenge = challenge(for: token), challenge["error"] == "insufficient_scope" else { return nil }
-        return stepUp.wanted(challenge["scope"])
+        guard status == 403 else { return nil }
+        if let challenge = challenge(for: token) {
+            return challenge["error"] == "insufficient_scope" ? stepUp.wanted(challenge["scope"]) : nil
+        }
+        guard stepUp.readsBody, answer.members("error").contains("insufficient_scope") else { return nil }
+        return stepUp.wanted(answer.members("scope").first)
     }
 }

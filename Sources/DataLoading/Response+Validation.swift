@@ -2,26 +2,17 @@ import AccessTokens
 import AccessTokensHTTP
 
 extension Response {
-    private var challenges: [Challenge] { header("WWW-Authenticate").map(Challenge.challenges) ?? [] }
+    var answer: TransportResponse { TransportResponse(status: status, headers: headers, body: body) }
 
     /// The challenge for a token's scheme, preferably one with an error.
-    func challenge(for token: AccessToken?) -> Challenge? {
+    func challenge(for token: AccessToken?) -> AuthenticationChallenge? {
         let scheme = token?.isOfDPoP ?? false ? "DPoP" : "Bearer"
-        let fitting = challenges.filter { $0.hasScheme(scheme) }
+        let fitting = answer.challenges.filter { $0.hasScheme(scheme) }
         return fitting.first { $0["error"] != nil } ?? fitting.first
     }
 
     /// Whether the response means that its request's token is no longer valid.
-    ///
-    /// It does if the error is `invalid_token` or if there is none: some servers answer expired tokens with an empty 401, or with
-    /// a bare challenge. Any other error doesn't concern the token's validity, nor do challenges only for other schemes.
-    ///
-    /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
-    func refuses(_ token: AccessToken) -> Bool {
-        guard status == 401 else { return false }
-        guard let challenge = challenge(for: token) else { return challenges.isEmpty }
-        return challenge["error"].map { $0 == "invalid_token" } ?? true
-    }
+    func isRefusal(in usage: TokenUsage) -> Bool { usage.isRefused(by: answer) }
 
     /// Throws an error unless the status is a success.
     func validate(hiding carried: CarriedToken?) throws(DataLoadingError) {

@@ -62,6 +62,8 @@ public final class StepUp: Sendable {
 
     private let state: Lock<State>
     private let whenUnnamed: String?
+    /// Whether a 403 without a challenge counts if its body says `insufficient_scope`.
+    let readsBody: Bool
     private let line = TurnLine()
     private let widen: @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
 
@@ -72,12 +74,15 @@ public final class StepUp: Sendable {
     ///     their scopes.
     ///   - whenUnnamed: The scopes to ask for if a server answers with `insufficient_scope` but names no scope, as MCP's Python
     ///     server does, unless the token is known to have them all; `nil`: the closure isn't called then.
+    ///   - readsBody: Whether a 403 without a challenge counts, too, if its JSON body has the `error` `insufficient_scope`, and
+    ///     perhaps a `scope`, as Authlib's resource servers send it.
     ///   - widen: Gets a token of the same user with all of the scopes. Its other parameter is the token to replace.
     public init(
-        scope: String? = nil, whenUnnamed: String? = nil,
+        scope: String? = nil, whenUnnamed: String? = nil, readsBody: Bool = false,
         widen: @escaping @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
     ) {
         state = Lock(State(scopes: StepUpScopes(base: scope)))
+        self.readsBody = readsBody
         self.whenUnnamed = StepUpScopes.valid(whenUnnamed)
         self.widen = widen
     }
@@ -155,7 +160,8 @@ extension Result where Success == Response, Failure == any Error {
     /// Whether the server accepted the request's token, whatever else it answered.
     fileprivate var isAccepted: Bool {
         guard case .failure(let error) = self else { return true }
-        return (error as? DataLoadingError)?.response.map { $0.status < 500 && ![401, 403].contains($0.status) } ?? false
+        guard let error = error as? DataLoadingError, error.code != .unauthorized else { return false }
+        return error.response.map { $0.status < 500 && ![401, 403].contains($0.status) } ?? false
     }
 }
 

@@ -1,5 +1,5 @@
 import AccessTokens
-import AccessTokensOAuth
+import AccessTokensHTTP
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -11,14 +11,15 @@ enum RefusalClients {
     struct APIClient {
         let session: URLSession
         let tokens: TokenService
+        var usage = TokenUsage()
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             let token = try await tokens.retrieveToken()
             let (body, response) = try await send(request, with: token)
-            guard refusesToken(response) else { return (body, response) }
+            guard isRefused(body, response) else { return (body, response) }
             let next = try await tokens.retrieveToken(insteadOf: token)
             let (secondBody, second) = try await send(request, with: next)
-            if refusesToken(second) { await tokens.invalidate(next) }
+            if isRefused(secondBody, second) { await tokens.invalidate(next) }
             return (secondBody, second)
         }
 
@@ -26,8 +27,12 @@ enum RefusalClients {
             _ request: URLRequest, with token: AccessToken
         ) async throws -> (Data, HTTPURLResponse) {
             var message = request
-            message.setValue(
-                "Bearer \(token.value)", forHTTPHeaderField: "Authorization")
+            message.url = message.url.map {
+                usage.url($0, carrying: token.value)
+            }
+            for (name, value) in usage.headers(carrying: token.value) {
+                message.setValue(value, forHTTPHeaderField: name)
+            }
             let (body, response) = try await session.data(for: message)
             guard let response = response as? HTTPURLResponse else {
                 throw URLError(.badServerResponse)
@@ -35,14 +40,14 @@ enum RefusalClients {
             return (body, response)
         }
 
-        func refusesToken(_ response: HTTPURLResponse) -> Bool {
-            guard response.statusCode == 401 else { return false }
-            let header = response.value(forHTTPHeaderField: "WWW-Authenticate")
-            guard let header else { return true }
-            return AuthenticationChallenge.challenges(in: header).contains {
-                $0.hasScheme("Bearer")
-                    && ["invalid_token", nil].contains($0["error"])
+        func isRefused(_ body: Data, _ response: HTTPURLResponse) -> Bool {
+            var headers: [String: String] = [:]
+            for (name, value) in response.allHeaderFields {
+                headers["\(name)"] = "\(value)"
             }
+            return usage.isRefused(
+                by: TransportResponse(
+                    status: response.statusCode, headers: headers, body: body))
         }
     }
 

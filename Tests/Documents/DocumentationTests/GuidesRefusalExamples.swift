@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 import AccessTokensTesting
 import DataLoading
 import Foundation
@@ -51,7 +52,8 @@ import FoundationNetworking
         server.revoke(annas)
         _ = await tokens.reset()
         await tokens.replace(with: server.signIn())
-        #expect(client.refusesToken(try await client.send(URLRequest(url: host.url), with: annas).1))
+        let (body, response) = try await client.send(URLRequest(url: host.url), with: annas)
+        #expect(client.isRefused(body, response))
         let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken(insteadOf: annas) }
         #expect(error?.code == .reset && host.arrivals.count == 1)
     }
@@ -89,11 +91,31 @@ import FoundationNetworking
         let host = try makeHost(), tokens = TokenService(loader: server.loader)
         let (session, apiURL, moviesURL) = (host.session, host.url, host.url.appending(path: "movies"))
         server.revoke(try await tokens.retrieveToken())
+        let usage = TokenUsage()
         let factory = DataLoaderFactory(
-            session: session, tokens: try OriginTokens(tokens, for: [apiURL]))
+            session: session,
+            tokens: try OriginTokens(tokens, for: [apiURL], usage: usage))
         let movies = try await factory.makeLoader().perform(Request(url: moviesURL))
         #expect(String(decoding: movies.body, as: UTF8.self) == "movies")
         #expect(host.arrivals.map(\.token) == ["access-1", "access-2"])
+    }
+
+    @Test func `APIs have rules of their own`() {
+        let slack = TokenUsage {
+            $0.members("error").contains("token_expired")
+        }
+        let facebook = TokenUsage(in: .query("access_token")) {
+            $0.members("error", "code").contains("190")
+        }
+        let graphQL = TokenUsage {
+            $0.refusesToken || $0.members("errors", "extensions", "code")
+                .contains("UNAUTHENTICATED")
+        }
+        let openStack = TokenUsage(in: .header("X-Auth-Token"))
+        let gitHub = TokenUsage(in: .header("Authorization", scheme: "token"))
+        let gRPC = TokenUsage { $0.header("grpc-status") == "16" }
+        for usage in [slack, facebook, gRPC] { #expect(!usage.isRefused(by: TransportResponse(status: 401))) }
+        for usage in [graphQL, openStack, gitHub] { #expect(usage.isRefused(by: TransportResponse(status: 401))) }
     }
 
     @Test func `a 403 names the missing scope and costs no token`() async throws {

@@ -15,7 +15,7 @@ import FoundationNetworking
 struct AuthenticationTests {
     static func refusal(_ headers: String) -> String { "HTTP/1.1 401 No\r\n\(headers)Content-Length: 2\r\n\r\nno" }
 
-    // RFC 6750 §3.1; the last ones are sent by Glewlwyd and others for expired tokens.
+    // RFC 6750 §3.1; the bare ones are sent by Glewlwyd and others for expired tokens, the last ones by gateways.
     @Test(arguments: [
         "WWW-Authenticate: Bearer realm=\"x\", error=\"invalid_token\"\r\n",
         "WWW-Authenticate: Bearer error=invalid_token\r\n",
@@ -23,6 +23,10 @@ struct AuthenticationTests {
         "WWW-Authenticate: Basic realm=\"x\"\r\nWWW-Authenticate: Bearer error=\"invalid_token\", error_description=\"it \\\"expired\\\"\"\r\n",
         "www-authenticate: Bearer\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
         "WWW-Authenticate: Bearer realm=\"x\"\r\n", "WWW-Authenticate:\r\n", "",
+        "WWW-Authenticate: OAuth2 realm=\"x\" error=\"invalid_token\"\r\n", "WWW-Authenticate: Token error=\"expired\"\r\n",
+        "WWW-Authenticate: DPoP error=\"invalid_token\"\r\n", "WWW-Authenticate: Basic realm=\"x\"\r\n",
+        "WWW-Authenticate: Bearer error=\"invalid_request\", Token error=\"invalid_token\"\r\n",
+        "WWW-Authenticate: Basic realm=\"Bearer error=\\\"invalid_request\\\"\"\r\n",
     ])
     func `a refused token is replaced, and the request sent once more with the new one`(headers: String) async throws {
         let server = try ResourceServer(refusal: Self.refusal(headers))
@@ -36,9 +40,9 @@ struct AuthenticationTests {
     }
 
     @Test(arguments: [
-        "WWW-Authenticate: Basic realm=\"x\"\r\n", "WWW-Authenticate: Bearer error=\"invalid_request\"\r\n",
-        "WWW-Authenticate: DPoP error=\"invalid_token\"\r\n", "WWW-Authenticate: Bearer, Bearer error=\"invalid_request\"\r\n",
-        "WWW-Authenticate: Basic realm=\"Bearer error=\\\"invalid_token\\\"\"\r\n",
+        "WWW-Authenticate: Bearer error=\"invalid_request\"\r\n", "WWW-Authenticate: DPoP error=\"invalid_dpop_proof\"\r\n",
+        "WWW-Authenticate: Bearer, Bearer error=\"invalid_request\"\r\n",
+        "WWW-Authenticate: Basic realm=\"x\", Bearer error=\"invalid_request\"\r\n",
     ])
     func `a 401 for another reason leaves the token alone`(headers: String) async throws {
         let server = try ResourceServer(refusal: Self.refusal(headers))

@@ -349,4 +349,29 @@ struct StepUpTests {
     private func discardedCount(_ count: Int) async {
         while discarded.all.count < count { await Task.yield() }
     }
+
+    // Authlib's `ResourceProtector` sends no challenge.
+    @Test(arguments: [true, false])
+    func `a 403 whose body says insufficient_scope is heard only if the program allows it`(readsBody: Bool) async throws {
+        let server = try ResourceServer { arrival in
+            arrival.path == "/other"
+                ? ResourceServer.status(403, body: #"{"error":"access_denied","scope":"write"}"#)
+                : ResourceServer.status(403, body: #"{"error":"insufficient_scope","scope":"write"}"#)
+        }
+        let asked = Lock<[String]>([])
+        let stepUp = StepUp(scope: "read", readsBody: readsBody) { scope, _ in
+            asked.withLock { $0.append(scope) }
+            return server.authorizationServer.signIn()
+        }
+        let loader = DataLoaderFactory(tokens: try OriginTokens(server.tokens, for: [server.url], stepUp: stepUp)).makeLoader()
+        for path in ["other", "movies", "movies"] {
+            let error = await #expect(throws: DataLoadingError.self) {
+                try await loader.perform(Request(url: server.url(path)))
+            }
+            #expect(error?.response?.status == 403)
+        }
+        // It has brought nothing, so the user isn't asked again.
+        #expect(asked.withLock { $0 } == (readsBody ? ["read write"] : []))
+        #expect(server.arrivals.all.count == (readsBody ? 4 : 3))
+    }
 }

@@ -1,5 +1,5 @@
 import AccessTokens
-import AccessTokensOAuth
+import AccessTokensHTTP
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -7,34 +7,54 @@ import NIOHTTP1
 
 extension HTTPClient {
     /// Sends a request with a token if it goes to the origin that the
-    /// tokens are for, and after a 401 once more with another one.
+    /// tokens are for, and after a refusal once more with another one.
     ///
     /// The time is for the tokens, too. Pass `canRepeat: false` if the
-    /// body is a stream.
+    /// body is a stream. If the usage reads the bodies of answers, pass
+    /// their `bodyLimit`: a longer body is then an error. If it puts the
+    /// token elsewhere than into `Authorization`, let the client follow
+    /// no redirects, which would take the token to other origins.
     func execute(
         _ request: HTTPClientRequest, timeout: TimeAmount,
         with tokens: TokenService, for origin: Origin,
+        usage: TokenUsage = TokenUsage(), bodyLimit: Int = 0,
         canRepeat: Bool = true
     ) async throws -> HTTPClientResponse {
         let deadline = NIODeadline.now() + timeout
-        guard Origin(request.url) == origin,
-            !request.headers.contains(name: "Authorization")
+        let own = request.headers.map(\.name).filter(isOfConnection)
+        guard own.isEmpty else {
+            throw HTTPClientError.invalidHeaderFieldNames(own)
+        }
+        guard Origin(request.url) == origin, !request.isTaken(by: usage)
         else { return try await execute(request, deadline: deadline) }
         let token = try await tokens.retrieveToken(within: deadline.rest)
-        let first = try await execute(
-            request.with(token), deadline: deadline)
-        guard first.refusesToken(of: origin) else { return first }
+        var first = try await execute(
+            request.with(token, as: usage), deadline: deadline)
+        guard try await first.isRefusal(in: usage, of: origin, bodyLimit)
+        else { return first }
         guard canRepeat else {
             await tokens.invalidate(token)
             return first
         }
         let next = try await tokens.retrieveToken(
             insteadOf: token, within: deadline.rest)
-        let second = try await execute(
-            request.with(next), deadline: deadline)
-        if second.refusesToken(of: origin) { await tokens.invalidate(next) }
+        var second = try await execute(
+            request.with(next, as: usage), deadline: deadline)
+        if try await second.isRefusal(in: usage, of: origin, bodyLimit) {
+            await tokens.invalidate(next)
+        }
         return second
     }
+}
+
+/// Whether a header follows from the URL and the body. One that was copied
+/// from another request would let the body's rest be read as the next
+/// request (RFC 9112 §11.2), or take the token to another host.
+private func isOfConnection(_ name: String) -> Bool {
+    [
+        "connection", "content-length", "host", "keep-alive",
+        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+    ].contains(name.lowercased())
 }
 
 extension NIODeadline {
@@ -44,10 +64,20 @@ extension NIODeadline {
 }
 
 extension HTTPClientRequest {
-    func with(_ token: AccessToken) -> HTTPClientRequest {
+    func isTaken(by usage: TokenUsage) -> Bool {
+        guard let url = URL(string: url) else { return true }
+        return usage.isTaken(in: url, headers: headers.joined)
+    }
+
+    func with(_ token: AccessToken, as usage: TokenUsage) -> Self {
         var request = self
-        request.headers.add(
-            name: "Authorization", value: "Bearer \(token.value)")
+        if let url = URL(string: url) {
+            let carrying = usage.url(url, carrying: token.value)
+            request.url = carrying.absoluteString
+        }
+        for (name, value) in usage.headers(carrying: token.value) {
+            request.headers.add(name: name, value: value)
+        }
         return request
     }
 }
@@ -55,18 +85,25 @@ extension HTTPClientRequest {
 extension HTTPClientResponse {
     /// Not if the request was redirected to another origin: the client
     /// left the token behind.
-    func refusesToken(of origin: Origin) -> Bool {
-        guard status == .unauthorized,
-            url.map({ Origin($0.absoluteString) == origin }) ?? true
+    mutating func isRefusal(
+        in usage: TokenUsage, of origin: Origin, _ bodyLimit: Int
+    ) async throws -> Bool {
+        guard url.map({ Origin($0.absoluteString) == origin }) ?? true
         else { return false }
-        let header = headers[canonicalForm: "WWW-Authenticate"]
-        guard !header.isEmpty else { return true }
-        let challenges = AuthenticationChallenge.challenges(
-            in: header.joined(separator: ", "))
-        return challenges.contains {
-            $0.hasScheme("Bearer")
-                && ["invalid_token", nil].contains($0["error"])
+        var answer = TransportResponse(
+            status: Int(status.code), headers: headers.joined)
+        if bodyLimit > 0 {
+            let bytes = try await body.collect(upTo: bodyLimit)
+            body = .bytes(bytes)
+            answer.body = Data(bytes.readableBytesView)
         }
+        return usage.isRefused(by: answer)
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate var joined: [String: String] {
+        Dictionary(map { ($0.name, $0.value) }) { "\($0), \($1)" }
     }
 }
 

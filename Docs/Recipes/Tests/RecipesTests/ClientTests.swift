@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 import AccessTokensTesting
 import AsyncHTTPClient
 import Foundation
@@ -110,9 +111,42 @@ struct `An HTTP client of your own` {
         #expect(error?.code == .deadlineExceeded)
     }
 
-    @Test func `a 401 that asks for something else is returned`() async throws {
+    @Test func `an API's own place and refusal are the program's to say`() async throws {
+        let server = try LoopbackServer {
+            $0.contains("?key=access-1 ") ? .answer(200, "grpc-status: 16\r\n") : .answer(200)
+        }
+        let origin = try #require(Origin(server.url.absoluteString))
+        for usage in [
+            TokenUsage(in: .query("key")) { $0.header("grpc-status") == "16" },
+            TokenUsage(in: .query("key")) { $0.body.isEmpty && $0.header("grpc-status") != nil },
+        ] {
+            let response = try await withClient(.init()) { client in
+                try await client.execute(
+                    HTTPClientRequest(url: server.url.absoluteString), timeout: .seconds(60), with: tokens, for: origin,
+                    usage: usage, bodyLimit: 1024
+                ).headers.first(name: "grpc-status")
+            }
+            #expect(response == nil && tokens.cachedToken?.value == "access-2")
+        }
+    }
+
+    @Test(arguments: ["Host", "content-length", "Transfer-Encoding", "connection"])
+    func `a header of the connection is refused before anything is sent`(name: String) async throws {
+        let server = try server { _ in true }, origin = try #require(Origin(server.url.absoluteString))
+        var request = HTTPClientRequest(url: server.url.absoluteString)
+        request.headers.add(name: name, value: "5")
+        let copy = request
+        await #expect(throws: HTTPClientError.self) {
+            try await withClient(.init()) { client in
+                _ = try await client.execute(copy, timeout: .seconds(60), with: tokens, for: origin)
+            }
+        }
+        #expect(tokens.cachedToken == nil)
+    }
+
+    @Test func `a 401 for another reason is returned`() async throws {
         let token = try await tokens.retrieveToken()
-        let server = try server(accepting: { _ in false }, challenge: #"Basic realm="x""#)
+        let server = try server(accepting: { _ in false }, challenge: #"Bearer error="invalid_request""#)
         #expect(try await send(to: server) == .unauthorized)
         #expect(tokens.cachedToken == token)
     }

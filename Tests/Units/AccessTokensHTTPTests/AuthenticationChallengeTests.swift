@@ -1,4 +1,4 @@
-import AccessTokensOAuth
+import AccessTokensHTTP
 import Testing
 
 struct AuthenticationChallengeTests {

@@ -1,28 +1,55 @@
-/// One challenge of a `WWW-Authenticate` header.
+import TokenServiceConcurrency
+
+/// One challenge of a `WWW-Authenticate` header: how to authenticate a request, and why the server refused it.
 ///
-/// Source: RFC 9110 §11.6.1.
-package struct Challenge: Sendable, Hashable {
+/// Source: RFC 9110 §11.6.1; RFC 6750 §3 for Bearer challenges.
+public struct AuthenticationChallenge: Sendable, Hashable {
+    /// The scheme's name as the server wrote it.
     package let scheme: String
+
+    /// The one value that some schemes have instead of parameters, such as the data of `Negotiate`.
     package let token68: String?
-    /// The parameters by their names in lower case.
+
+    /// The parameters by their names in lower case; a value may hold anything that the server wrote.
     package let parameters: [String: String]
 
-    package init(scheme: String, token68: String?, parameters: [String: String]) {
+    /// Creates a challenge from its parts.
+    ///
+    /// - Parameters:
+    ///   - scheme: The scheme's name.
+    ///   - token68: The one value that some schemes have instead of parameters.
+    ///   - parameters: The parameters by name; of names that differ only in case, one is kept.
+    package init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
+        let named = parameters.sorted { $0.key < $1.key }.map { ($0.key.lowercased(), $0.value) }
         self.scheme = scheme
         self.token68 = token68
-        self.parameters = parameters
+        self.parameters = Dictionary(named, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The value of a parameter, whose name is compared without case (RFC 9110 §11.2).
-    package subscript(parameter: String) -> String? { parameters[parameter.lowercased()] }
+    /// The value of a parameter, whose name is compared without case; `nil` if there is none (RFC 9110 §11.2).
+    public subscript(parameter: String) -> String? { parameters[parameter.lowercased()] }
 
     /// Returns whether the challenge is of that scheme, compared without case (RFC 9110 §11.1).
-    package func hasScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
+    public func hasScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
 
-    /// Returns the challenges of a header's value, or of several values joined by commas, in their order.
-    package static func challenges(in header: String) -> [Challenge] {
+    /// Returns the challenges of a header's value, in their order.
+    ///
+    /// One header may hold several challenges. Several headers may be given joined by commas, as most HTTP clients return
+    /// them. It never fails: a part that breaks the syntax is skipped to the next comma, a missing comma between two
+    /// parameters is forgiven, the first of repeated parameters counts, and a quoted value without an end is dropped.
+    ///
+    /// - Parameter header: The header's value, or the values of several joined by commas.
+    package static func challenges(in header: String) -> [AuthenticationChallenge] {
         var parser = ChallengeParser(header)
         return parser.challenges()
+    }
+}
+
+extension AuthenticationChallenge: Redacted {
+    /// The scheme and, if there is one, the error, made safe to print; no other value, since some schemes carry secrets.
+    package var text: String {
+        let error = self["error"].map { ", error \($0)" } ?? ""
+        return "AuthenticationChallenge(\(ServerText.safe(scheme + error, hiding: [])))"
     }
 }
 
@@ -43,12 +70,12 @@ struct ChallengeParser {
         bytes = Array(header.utf8)
     }
 
-    mutating func challenges() -> [Challenge] {
-        var challenges: [Challenge] = []
+    mutating func challenges() -> [AuthenticationChallenge] {
+        var challenges: [AuthenticationChallenge] = []
         var scheme: String?
         var parameters: [String: String] = [:]
-        func current(_ token68: String? = nil) -> [Challenge] {
-            scheme.map { [Challenge(scheme: $0, token68: token68, parameters: parameters)] } ?? []
+        func current(_ token68: String? = nil) -> [AuthenticationChallenge] {
+            scheme.map { [AuthenticationChallenge(scheme: $0, token68: token68, parameters: parameters)] } ?? []
         }
         while skip(while: { Self.isBlank($0) || $0 == UInt8(ascii: ",") }) {
             guard let name = text(while: HTTPToken.contains) else {
