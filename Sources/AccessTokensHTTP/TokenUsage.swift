@@ -160,8 +160,8 @@ extension URL {
     /// Returns the URL without some parameters of its query, given by their decoded names and values, and with another at the end.
     fileprivate func query(without isLeftOut: (String, String) -> Bool, adding added: String? = nil) -> URL {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return self }
-        let items = parts.queryItems ?? [], spelled = parts.percentEncodedQuery?.split(separator: "&", omittingEmptySubsequences: false)
-        let all = Array(zip(items, spelled ?? []))
+        let spelled = parts.percentEncodedQuery?.split(separator: "&", omittingEmptySubsequences: false) ?? []
+        let all = Array(zip(parts.queryItems ?? [], spelled))
         var kept = all.filter { !isLeftOut($0.0.name, $0.0.value ?? "") }.map { String($0.1) }
         guard kept.count < all.count || added != nil else { return self }
         if let added { kept.append(added) }

@@ -72,7 +72,8 @@ public struct OriginTokens: Sendable {
     /// - Throws: ``DataLoadingError`` with the code `invalidConfiguration`, which says what to correct. One origin with two keys
     ///   is an error, too.
     public init<Key: Hashable & Sendable>(
-        keys: [URL: Key], usage: (Key) -> TokenUsage = { _ in TokenUsage() }, proof: (any TokenProof)? = nil, stepUp: (Key) -> StepUp? = { _ in nil },
+        keys: [URL: Key], usage: (Key) -> TokenUsage = { _ in TokenUsage() }, proof: (any TokenProof)? = nil,
+        stepUp: (Key) -> StepUp? = { _ in nil },
         service: @escaping @Sendable (Key) -> TokenService
     ) throws {
         var bound: [Origin: Key] = [:]
@@ -92,7 +93,9 @@ public struct OriginTokens: Sendable {
 
     private static func check(_ usage: TokenUsage, with proof: (any TokenProof)?) throws(DataLoadingError) {
         let isInTheWay = usage.place != nil && proof != nil
-        guard let objection = isInTheWay ? "a token that is bound to a key goes into Authorization" : usage.objection else { return }
+        guard let objection = isInTheWay ? "a token that is bound to a key goes into Authorization" : usage.objection else {
+            return
+        }
         throw DataLoadingError(.invalidConfiguration, detail: objection)
     }
 

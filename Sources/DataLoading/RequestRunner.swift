@@ -117,7 +117,9 @@ struct RequestRunner: Sendable {
                     {
                     case .token(let wider): run.found = (wider, session)
                     case .response(let response): return response
-                    case .nothing: throw response.failure(.insufficientScope, detail: "the step-up's token has no more scopes", hiding: carried)
+                    case .nothing:
+                        throw response.failure(
+                            .insufficientScope, detail: "the step-up's token has no more scopes", hiding: carried)
                     }
                     continue
                 }
@@ -129,7 +131,8 @@ struct RequestRunner: Sendable {
             guard !run.isSecondAttempt, canRepeat else {
                 try await session.service.noteRefusal(of: token)
                 throw response.failure(
-                    run.isSecondAttempt ? .unauthorized : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt, hiding: carried)
+                    run.isSecondAttempt ? .unauthorized : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt,
+                    hiding: carried)
             }
             run.found = (try await session.token(insteadOf: token, until: deadline), session)
             run.isSecondAttempt = true

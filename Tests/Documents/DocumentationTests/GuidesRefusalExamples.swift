@@ -108,8 +108,9 @@ import FoundationNetworking
             $0.members("error", "code").contains("190")
         }
         let graphQL = TokenUsage {
-            $0.refusesToken || $0.members("errors", "extensions", "code")
-                .contains("UNAUTHENTICATED")
+            $0.refusesToken
+                || $0.members("errors", "extensions", "code")
+                    .contains("UNAUTHENTICATED")
         }
         let openStack = TokenUsage(in: .header("X-Auth-Token"))
         let gitHub = TokenUsage(in: .header("Authorization", scheme: "token"))

@@ -153,14 +153,17 @@ struct TokenUsageTests {
             return api.refusal
         }
         let error = try #require(
-            await #expect(throws: DataLoadingError.self) { try await loader(server, api.usage).perform(Request(url: server.url)) })
+            await #expect(throws: DataLoadingError.self) { try await loader(server, api.usage).perform(Request(url: server.url)) }
+        )
         #expect(error.code == .unauthorized && error.description.hasPrefix("The server refused a new token as well"))
         #expect(!everything(in: error).contains("access-") && error.response?.url == server.url)
         #expect(arrived.withLock { $0 } == 2 && tokens.cachedToken == nil)
     }
 
     @Test(arguments: DocumentedAPI.all)
-    func `a thousand requests that an API refuses at once make one load, and each gets its answer`(api: DocumentedAPI) async throws {
+    func `a thousand requests that an API refuses at once make one load, and each gets its answer`(api: DocumentedAPI)
+        async throws
+    {
         let url = try #require(URL(string: "https://api.example/"))
         let world = RefusingWorld(requests: 1000, usage: api.usage, refusal: try await answer(of: api))
         let authorization = SimulatedAuthorizationServer(clock: ManualClock())
@@ -192,7 +195,8 @@ struct TokenUsageTests {
         let server = try LoopbackServer { _ in ResourceServer.ok("") }
         let own = server.url.appending(queryItems: [URLQueryItem(name: "token", value: "own")])
         _ = try await loader(server, TokenUsage(in: .query("token"))).perform(Request(url: own))
-        _ = try await loader(server, TokenUsage(in: .header("X-Key"))).perform(Request(url: server.url, headers: ["x-key": "own"]))
+        _ = try await loader(server, TokenUsage(in: .header("X-Key"))).perform(
+            Request(url: server.url, headers: ["x-key": "own"]))
         // Its Authorization is for something else.
         _ = try await loader(server, TokenUsage(in: .header("X-Key")))
             .perform(Request(url: server.url, headers: ["Authorization": "Basic eA=="]))

@@ -47,9 +47,11 @@ extension HTTPClient {
     }
 }
 
-/// Whether a header follows from the URL and the body. One that was copied
-/// from another request would let the body's rest be read as the next
-/// request (RFC 9112 §11.2), or take the token to another host.
+/// Whether a header follows from the URL and the body.
+///
+/// One that was copied from another request would let the rest of the body
+/// be read as the next request (RFC 9112 §11.2), or take the token to
+/// another host.
 private func isOfConnection(_ name: String) -> Bool {
     [
         "connection", "content-length", "host", "keep-alive",
