@@ -122,7 +122,7 @@ extension SharedSession: GrantSession {
 
 extension SharedFlight.Ending.Outcome {
     /// The outcome as the service sees it.
-    fileprivate var told: SharedFlightEnd.Outcome {
+    fileprivate var told: FlightOutcome {
         switch self {
         case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
         // The service was drained, so its current flight has not failed.

@@ -75,20 +75,7 @@ package struct SharedFlightPlan: Sendable {
 
 /// How a flight that a session performed has ended.
 package struct SharedFlightEnd: Sendable {
-    package enum Outcome: Sendable {
-        /// A token, and how long ago its load began.
-        case token(AccessToken, age: Duration, isAdopted: Bool)
-        /// - Parameter isCostly: Whether the flight brought a new grant, which is now in the record.
-        case failed(TokenServiceError, retryAfter: Duration?, isCostly: Bool)
-        /// Another service is loading, and no caller waits here; or a check found nothing new.
-        case gaveUp
-        /// A check found a grant newer than any that the service has tried.
-        case newGrant
-        /// Another service has signed out; `isOfSession`: whether the record had shown a session before.
-        case signedOut(isOfSession: Bool)
-    }
-
-    package let outcome: Outcome
+    package let outcome: FlightOutcome
     /// A token that the flight brought and that the record can't hold; to be revoked.
     package let discarded: AccessToken?
     /// Records another service's sign-out as known; not called if a fence has come since, so that the next read finds it again.
@@ -96,7 +83,7 @@ package struct SharedFlightEnd: Sendable {
     /// Work that no caller waits for, but that keeps the service alive until it has finished.
     package var afterwards: (@Sendable () async -> Void)?
 
-    package init(_ outcome: Outcome, discarded: AccessToken?, learns: (@Sendable () -> Void)? = nil) {
+    package init(_ outcome: FlightOutcome, discarded: AccessToken?, learns: (@Sendable () -> Void)? = nil) {
         self.outcome = outcome
         self.discarded = discarded
         self.learns = learns
@@ -180,7 +167,7 @@ extension TokenService {
     ///
     /// - Returns: Whether the flight's session is still the current one.
     private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
-        if machine.storage.operations.isEmpty { handOver(session.takeDisplaced()) }
+        if machine.keeper.queue.operations.isEmpty { handOver(session.takeDisplaced()) }
         // Asked only after the fences that come first.
         let end = step { machine, _ in
             let end = session.takeEnd()
@@ -188,7 +175,7 @@ extension TokenService {
             return end
         }
         guard case .overtaken? = end else { return true }
-        return machine.generation == flight.generation
+        return machine.session.generation == flight.generation
     }
 
     /// Passes displaced grants to the program, unless the service has done so.
@@ -200,8 +187,8 @@ extension TokenService {
         settle()
         ended(flight.id)
         if let token = end.discarded {
-            let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.lastReset }
-            let isReplaced = flight.generation < machine.generation
+            let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.session.lastReset }
+            let isReplaced = flight.generation < machine.session.generation
             handOver([DiscardedGrant(token: token, reason: isSignedOut ? .signedOut : isReplaced ? .replaced : .superseded)])
         }
         if let afterwards = end.afterwards {
@@ -213,8 +200,8 @@ extension TokenService {
         }
         step { machine, now in
             // If a fence or another flight's sign-out came after this read, the next read compares the record again.
-            if flight.generation == machine.generation { end.learns?() }
-            machine.shared(end.outcome, by: flight.id, at: now)
+            if flight.generation == machine.session.generation { end.learns?() }
+            machine.ended(end.outcome, by: flight.id, at: now)
         }
     }
 }

@@ -28,6 +28,12 @@ package final class ServiceTies: Sendable {
 
     deinit { tether?.send(.ended) }
 
+    /// Where the service keeps its grant.
+    var place: GrantKeeper.Place {
+        if let session { return .record(checkEvery: session.checkEvery) }
+        return ownStore != nil ? .store : lender != nil ? .lender : .memory
+    }
+
     /// Where the service keeps its tokens.
     var store: (any TokenStore)? { session ?? ownStore }
 }
@@ -119,7 +125,7 @@ extension TokenService {
     /// Announces an event of the service that keeps this one's shared grant, in the order of this service's events and with its
     /// generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
-        await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.generation))) }
+        await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.session.generation))) }
     }
 }
 

@@ -22,7 +22,7 @@ extension TokenService {
     package nonisolated(nonsending) func isSignedIn(since generation: Int) async -> Bool {
         await visit {
             $0.settle()
-            return $0.machine.lastReset <= generation
+            return $0.machine.session.lastReset <= generation
         }
     }
 
@@ -148,15 +148,15 @@ extension TokenService {
             while true {
                 service.settle()
                 let machine = service.machine
-                let isSignedIn = machine.lastReset <= generation
-                guard isSignedIn, isWider(machine.state.token ?? machine.grant.token) else {
+                let isSignedIn = machine.session.lastReset <= generation
+                guard isSignedIn, isWider(machine.state.token ?? machine.keeper.grant.token) else {
                     service.handOver([DiscardedGrant(token: token, reason: isSignedIn ? .replaced : .signedOut)])
                     return nil
                 }
                 // The program may have signed in or out on another thread since.
-                guard let fence = service.put(token, in: machine.generation) else { continue }
+                guard let fence = service.put(token, in: machine.session.generation) else { continue }
                 service.settle()
-                return (fence, service.machine.generation)
+                return (fence, service.machine.session.generation)
             }
         }
         guard let (fence, begun) = installed else { return nil }

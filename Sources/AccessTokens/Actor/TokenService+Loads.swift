@@ -75,8 +75,8 @@ extension TokenService {
     private func finish(_ flight: Int, with result: consuming Result<AccessToken, any Error>) {
         ended(flight)
         switch consume result {
-        case .success(let token): step { $0.loaded(token, by: flight, at: $1) }
-        case .failure(is LoadDeserted): step { $0.shared(.gaveUp, by: flight, at: $1) }
+        case .success(let token): step { $0.ended(.loaded(token), by: flight, at: $1) }
+        case .failure(is LoadDeserted): step { $0.ended(.gaveUp, by: flight, at: $1) }
         case .failure(let failure as LentGrantFailure): finish(flight, failure)
         case .failure(let error): fail(flight, with: error)
         }
@@ -97,7 +97,7 @@ extension TokenService {
         step { machine, now in
             // The load didn't fail but began too late: callers get the time-out error.
             if error is NotSent { machine.elapse(to: now) }
-            machine.failed(wrapped, salvaged: salvaged, retryAfter: retryAfter, by: flight, at: now)
+            machine.ended(.failed(wrapped, retryAfter: retryAfter, salvaged: salvaged), by: flight, at: now)
         }
     }
 
@@ -124,7 +124,7 @@ extension TokenService {
             flightMembership.end()
             self.flightMembership = nil
         }
-        if let operationMembership, machine.storage.isLate || operationMembership.work != machine.storage.operations.first?.id {
+        if let operationMembership, machine.keeper.queue.isLate || operationMembership.work != machine.keeper.queue.operations.first?.id {
             operationMembership.end()
             self.operationMembership = nil
         }
@@ -133,7 +133,7 @@ extension TokenService {
     /// Cancels a load from outside the actor: its handlers are the loader's own code, and may be slow.
     func cancel(_ flight: Int) {
         guard let load = load?.flight == flight ? load : fencedLoads.first(where: { $0.flight == flight }) else { return }
-        let isShared = machine.isShared
+        let isShared = machine.keeper.isShared
         Task.detached(on: foreignExecutor) { isShared ? load.loader?.cancel() : load.task.cancel() }
     }
 

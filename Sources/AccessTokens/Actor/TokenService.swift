@@ -97,9 +97,7 @@ public actor TokenService {
         self.ties = ties
         wallClock = environment.wallClock
         machine = Machine(
-            policy: policy, isRepeatable: loader.isRepeatable, hasStore: ties?.hasStore ?? false,
-            isShared: ties?.session != nil, checkEvery: ties?.session?.checkEvery, borrowsGrant: ties?.lender != nil,
-            seed: seed)
+            policy: policy, isRepeatable: loader.isRepeatable, keptIn: ties?.place ?? .memory, seed: seed)
         if isDrained { machine.drain() }
     }
 

@@ -145,7 +145,7 @@ struct HandedOut: Sendable {
 
 extension TokenService.StateMachine {
     /// Whether the program may have a token of a session that an earlier run left in the store.
-    var isSessionUnknown: Bool { isRestorePending || isShared && generation == 0 && handedOut.isEmpty }
+    var isSessionUnknown: Bool { keeper.isUnread || keeper.isShared && session.generation == 0 && !session.hasBegun }
 
     /// What to do with a refused request.
     enum Resending: Sendable {
@@ -259,7 +259,7 @@ extension TokenService.StateMachine {
         return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
     }
 
-    private var spendsGrant: Bool { !isRepeatable && (borrowsGrant || grant.token?.refreshToken != nil) }
+    private var spendsGrant: Bool { !isRepeatable && (keeper.place == .lender || keeper.grant.token?.refreshToken != nil) }
 
     /// Whether the program started so recently that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }

@@ -216,7 +216,7 @@ extension TokenService.StateMachine {
     /// The phases of a flight.
     enum Phase: Sendable {
         /// The store is asked for a token of an earlier run or of another service; the loader follows if it is needed.
-        case restoring
+        case checking
         /// The loader is at work.
         case loading
         /// The token is here and is being saved; callers get it afterwards.
@@ -248,7 +248,7 @@ extension TokenService.StateMachine.Flight {
 
     /// Whether it has only asked a store so far, and no server yet.
     var isLook: Bool {
-        if case .restoring = phase { true } else { false }
+        if case .checking = phase { true } else { false }
     }
 
     /// Begins its load, at once or after the store's answer.
@@ -279,15 +279,12 @@ extension TokenService.StateMachine.Flight {
 // MARK: When work ends
 
 extension TokenService.StateMachine {
-    /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
-    var patience: Duration { policy.loadTimeout * (timeoutsUntilForgotten - 1) }
-
     /// Returns when a load that was given up no longer blocks others, even if it hasn't ended.
-    func end(ofGivenUp flight: borrowing Flight) -> Duration { flight.limit + patience }
+    func end(ofGivenUp flight: borrowing Flight) -> Duration { flight.limit + keeper.patience }
 
     /// When the stalled load no longer blocks others; `nil` if none has stalled, or if its grant is shared.
     var stalledUntil: Duration? {
-        guard state.isStalled, !isShared, let flight = state.flight else { return nil }
+        guard state.isStalled, !keeper.isShared, let flight = state.flight else { return nil }
         return end(ofGivenUp: flight)
     }
 
@@ -306,10 +303,8 @@ extension TokenService.StateMachine {
 
     /// When the running load or store operation should have ended at the latest, even if nothing waits for it; `nil`: none runs.
     var isAtWorkUntil: Duration? {
-        let isUnderWay = state.flight != nil || !storage.operations.isEmpty
-        if isShared, isUnderWay { return .forever }
-        let ofFlight = state.flight.map { end(ofGivenUp: $0) }
-        let ofStore = storage.operations.first.map { $0.deadline + patience }
+        let ofFlight = state.flight.map { end(ofGivenUp: $0) }, ofStore = keeper.isAtWorkUntil
+        if keeper.isShared, ofFlight != nil || ofStore != nil { return .forever }
         return [ofFlight, ofStore, givenUpUntil].compactMap(\.self).max()
     }
 
@@ -324,8 +319,7 @@ extension TokenService.StateMachine {
     /// the reason why a token or a load was refused, so that a new service would ask the server at once. A given-up load that no
     /// longer blocks others doesn't count: its task keeps the service alive anyway.
     var idleFrom: Duration? {
-        guard state.flight == nil || stalledUntil != nil, let storeEnd = storeIdleFrom,
-            hasStore || grant.token?.refreshToken == nil,
+        guard state.flight == nil || stalledUntil != nil, let storeEnd = keeper.idleFrom,
             let backOffEnd = backOff.idleFrom, let rejectionsEnd = rejections.idleFrom
         else { return nil }
         guard let pauseEnd = state.isRefreshFailing ? state.expiry : .zero else { return nil }

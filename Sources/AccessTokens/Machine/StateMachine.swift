@@ -8,17 +8,10 @@ extension TokenService {
     /// new ``snapshot`` for callers that don't enter the actor. Only this file writes the state.
     struct StateMachine: Sendable {
         let policy: RefreshPolicy
-        let isRepeatable: Bool, hasStore: Bool
-        /// Whether the store is shared, so that each load reads and writes it itself.
-        let isShared: Bool
-        /// How long after a check of the shared store a hit starts the next one; `nil`: hits start none.
-        let checkEvery: Duration?
-        /// Whether its loads spend a refresh token that another service keeps.
-        let borrowsGrant: Bool
-        /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
-        let timeoutsUntilForgotten: Int
+        let isRepeatable: Bool
         private(set) var state = State.empty
-        private(set) var grant: Grant
+        /// Keeps the grant and does the store's work.
+        private(set) var keeper: GrantKeeper
         /// The last token, once it has reached its leeway.
         ///
         /// After a transient failure it is handed out again. A refusal, a fence or another token clears it.
@@ -29,56 +22,25 @@ extension TokenService {
         private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
         private(set) var rejections = Rejections()
-        /// Distinguishes a refused request of this session from one of an earlier user.
-        private(set) var handedOut = HandedOut()
-        /// The store's running and pending operations.
-        private(set) var storage = StoreQueue()
-        /// Whether the service still has to find out what an earlier run left in the store.
-        private(set) var isRestorePending: Bool
-        /// Why the store couldn't be read when it was asked last.
-        private var restoreError: TokenServiceError?
+        private(set) var session = Session()
         /// Whether the service is drained, so that it starts no work that could delay the program's end.
         private(set) var isDrained = false
-        // These three counters show what is outdated: an event by its `generation`, a caller by a generation older than
-        // `lastReset`, and a flight's late result by an older `publications`.
-
-        /// The number of the last fence (a reset or a replacement), higher than those before it.
-        private(set) var generation = 0
-        /// The generation that the last reset began.
-        private(set) var lastReset = 0
-        /// The generation that the first sign-in since then began.
-        private var firstSignIn: Int?
-        /// How often a token arrived, was published or was fenced off.
+        /// How often a token arrived, was published or was fenced off; an older number shows that a flight's result is outdated.
         private(set) var publications = 0
         /// Whether the lobby reported with this event that a caller waits; callers wait only in `loading`.
         private var isAwaited = false
-        /// Whether anything listens to the events.
-        private var isObserved = true
         private var flights = 0, loads = 0
-        /// The earliest time at which a pausing service that shares its grant may check the store.
-        private var nextLook = Duration.zero
-        /// When a hit starts a check of the shared store; `nil`: never.
-        private(set) var nextCheck: Duration?
         private var random: SplitMix64
-        // The effects of the current event so far.
-        private var start: FlightStart?
-        private var effects: [Effect] = []
-        private var answer: Answer?
+        private var outbox = Outbox()
 
+        /// - Parameter timeouts: ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
         init(
-            policy: RefreshPolicy, isRepeatable: Bool, hasStore: Bool = false, isShared: Bool = false,
-            checkEvery: Duration? = nil, borrowsGrant: Bool = false,
-            timeoutsUntilForgotten: Int = RefreshPolicy.timeoutsUntilForgotten, seed: UInt64
+            policy: RefreshPolicy, isRepeatable: Bool, keptIn place: GrantKeeper.Place = .memory,
+            timeoutsUntilForgotten timeouts: Int = RefreshPolicy.timeoutsUntilForgotten, seed: UInt64
         ) {
             self.policy = policy
             self.isRepeatable = isRepeatable
-            self.hasStore = hasStore
-            grant = Grant(hasStore: hasStore)
-            self.isShared = isShared
-            self.checkEvery = checkEvery
-            self.borrowsGrant = borrowsGrant
-            self.timeoutsUntilForgotten = timeoutsUntilForgotten
-            isRestorePending = hasStore && !isShared
+            keeper = GrantKeeper(place, policy, timeoutsUntilForgotten: timeouts)
             random = SplitMix64(seed: seed)
         }
     }
@@ -86,6 +48,52 @@ extension TokenService {
 
 extension TokenService.StateMachine {
     typealias Answer = Result<AccessToken, TokenServiceError>
+
+    /// Whose tokens the service hands out.
+    struct Session: Sendable {
+        /// The number of the last fence (a reset or a replacement), higher than those before it.
+        fileprivate(set) var generation = 0
+        /// The generation that the last reset began: callers from before it get nothing.
+        fileprivate(set) var lastReset = 0
+        /// The generation that the first sign-in since then began.
+        fileprivate var firstSignIn: Int?
+        /// Distinguishes a refused request of this session from one of an earlier user.
+        fileprivate var handedOut = HandedOut()
+
+        /// Whether a session has begun since the last sign-out, by this program or another service.
+        var hasBegun: Bool { generation > lastReset || !handedOut.isEmpty }
+    }
+
+    /// The effects of the current event so far.
+    struct Outbox: Sendable {
+        fileprivate var start: FlightStart?
+        var effects: [Effect] = []
+        fileprivate var answer: Answer?
+        /// Whether anything listens to the events.
+        fileprivate(set) var isObserved = true
+
+        /// Announces an event.
+        ///
+        /// Events of work that a fence cut off are not sent, so each is of the current generation.
+        @inline(never)
+        mutating func announce(
+            _ name: TokenEvent.Name, _ generation: Int, _ flight: @autoclosure () -> Flight? = nil,
+            error: TokenServiceError? = nil
+        ) {
+            guard isObserved else { return }
+            let flight = flight()
+            let event = TokenEvent(
+                name: name, generation: generation, load: flight?.load, callers: flight?.callers ?? 0, error: error)
+            effects.append(.announce(event))
+        }
+
+        /// Passes a grant to the program; returns its token.
+        @discardableResult
+        mutating func discard(_ grant: DiscardedGrant?) -> AccessToken? {
+            if let grant { effects.append(.discard(grant)) }
+            return grant?.token
+        }
+    }
 
     /// The result of an event; the actor performs its parts in this order.
     struct Ending: ~Copyable, Sendable {
@@ -132,12 +140,12 @@ extension TokenService.StateMachine {
     @inline(never)
     mutating func heed(_ notice: TokenService.Notice, at now: Duration) {
         // The program may end a sign-in before the actor comes to it. Then the waiters haven't got the sign-in's token yet.
-        if case .success(let token) = answer, notice.act.ends(token) { (answer, isAwaited) = (nil, true) }
+        if case .success(let token) = outbox.answer, notice.act.ends(token) { (outbox.answer, isAwaited) = (nil, true) }
         switch notice.act {
         case .signIn(let token): replace(with: token, number: notice.number, made: notice.time, at: now)
         case .signOut: reset(number: notice.number, made: notice.time, at: now)
         case .refusal(let token, let isToResend):
-            guard !isToResend || isSessionUnknown || handedOut.contains(token) else { return }
+            guard !isToResend || isSessionUnknown || session.handedOut.contains(token) else { return }
             invalidate(token, at: notice.time)
             if isAwaited, state.flight == nil { goOn(callers: 0, at: now) }
         }
@@ -148,7 +156,7 @@ extension TokenService.StateMachine {
     /// - Parameter isObserved: Whether anything listens to the events.
     mutating func callersJoined(_ callers: Int, isAwaited: Bool, isObserved: Bool = true) {
         self.isAwaited = isAwaited
-        self.isObserved = isObserved
+        outbox.isObserved = isObserved
         state.addCallers(callers)
     }
 
@@ -157,9 +165,9 @@ extension TokenService.StateMachine {
     /// - Parameter tellsIdle: Whether to compute when the service can be released, for a service that is one of many.
     mutating func conclude(tellsIdle: Bool = false) -> Ending {
         let ending = Ending(
-            snapshot: snapshot, start: start, awaitedFlight: state.isStalled ? nil : state.flightID,
-            effects: effects, answer: answer, idleFrom: tellsIdle ? idleFrom : nil)
-        (start, effects, answer) = (nil, [], nil)
+            snapshot: snapshot, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
+            effects: outbox.effects, answer: outbox.answer, idleFrom: tellsIdle ? idleFrom : nil)
+        (outbox.start, outbox.effects, outbox.answer) = (nil, [], nil)
         return ending
     }
 
@@ -167,50 +175,34 @@ extension TokenService.StateMachine {
     var snapshot: TokenService.Snapshot {
         let refreshFrom: Duration?
         if case .fresh(let cached) = state {
-            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : nextCheck
+            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : keeper.nextCheck
             refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
         } else {
             refreshFrom = stalledUntil
         }
         let token = state.token
         return TokenService.Snapshot(
-            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: generation,
+            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: session.generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
             isDrained: isDrained, isSignedIn: isSignedIn)
     }
 
     /// The next time at which a deadline changes something for the waiters; `nil`: there is none.
     var nextDeadline: Duration? {
-        let isAnyBehind = storage.operations.count > 1
-        guard let ofStore = storage.nextDeadline ?? (isAnyBehind ? storeLostFrom : nil) else { return state.loadDeadline }
+        guard let ofStore = keeper.nextDeadline else { return state.loadDeadline }
         return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
     }
 
-    /// Announces an event.
-    ///
-    /// Events of work that a fence cut off are not sent, so each is of this generation.
-    @inline(never)
     private mutating func announce(
         _ name: TokenEvent.Name, _ flight: @autoclosure () -> Flight? = nil, error: TokenServiceError? = nil
     ) {
-        guard isObserved else { return }
-        let flight = flight()
-        let event = TokenEvent(
-            name: name, generation: generation, load: flight?.load, callers: flight?.callers ?? 0, error: error)
-        effects.append(.announce(event))
+        outbox.announce(name, session.generation, flight(), error: error)
     }
 
     private mutating func answerWaiters(_ result: Answer) {
         guard isAwaited else { return }
         isAwaited = false
-        answer = result
-    }
-
-    /// Passes a grant to the program; returns its token.
-    @discardableResult
-    private mutating func discard(_ grant: DiscardedGrant?) -> AccessToken? {
-        if let grant { effects.append(.discard(grant)) }
-        return grant?.token
+        outbox.answer = result
     }
 
     // MARK: The token
@@ -258,9 +250,7 @@ extension TokenService.StateMachine {
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
         if !fenced.isEmpty { cancelForgottenLoads(at: now) }
-        guard hasStore else { return }
-        timeOutStore(at: now)
-        forgetLateOperation(at: now)
+        if keeper.hasStore { timeOutStore(at: now) }
     }
 
     mutating func expireToken(at now: Duration) {
@@ -278,7 +268,7 @@ extension TokenService.StateMachine {
         if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
             // The flight may have restarted with the new grant.
-            if isRepeatable { effects.append(.cancel(flight: flight.id)) }
+            if isRepeatable { outbox.effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)
             fail(TokenServiceError(.loadTimedOut), of: flight, at: now)
@@ -295,36 +285,19 @@ extension TokenService.StateMachine {
     private mutating func forgetStalledFlight() {
         guard state.isStalled, let flight = state.flight else { return }
         giveUp(flight)
-        effects.append(.cancel(flight: flight.id))
+        outbox.effects.append(.cancel(flight: flight.id))
     }
 
     /// Cancels the loads that a fence let go on, once nothing waits for them any longer.
     private mutating func cancelForgottenLoads(at now: Duration) {
         for index in fenced.indices where !fenced[index].isCancelled && fenced[index].forgottenFrom <= now {
             fenced[index].isCancelled = true
-            effects.append(.cancel(flight: fenced[index].id))
+            outbox.effects.append(.cancel(flight: fenced[index].id))
         }
     }
 
-    /// Compares the limits of the store's operations with the time; a late answer is still used.
     mutating func timeOutStore(at now: Duration) {
-        guard let deadline = storage.nextDeadline, deadline <= now else { return }
-        for operation in storage.elapse(to: now) {
-            if case .load = operation.kind, let flight = state.flight, flight.id == operation.flight {
-                restoreError = restoreIsLate
-                abandon(flight, restoreIsLate, at: now)
-            }
-            finish(operation, error: .storeIsLate, at: now)
-        }
-    }
-
-    /// Forgets an operation so late that its callback must be lost, and lets the next one begin beside it.
-    ///
-    /// Not with a shared grant, whose session runs the operations itself.
-    private mutating func forgetLateOperation(at now: Duration) {
-        guard let end = storeLostFrom, end <= now, let lost = storage.forgetFirst() else { return }
-        if let flight = lost.flight { _ = self.end(flight) }
-        if let next = storage.begin(at: now) { effects.append(.perform(next)) }
+        for report in keeper.elapse(to: now, &outbox) { ended(report.outcome, by: report.flight, at: now) }
     }
 
     private mutating func abandon(_ flight: Flight, _ error: TokenServiceError, at now: Duration) {
@@ -345,7 +318,7 @@ extension TokenService.StateMachine {
     /// - Parameter seen: The generation when they called: callers from before a reset must not start a load after it.
     mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Answer? {
         elapse(to: now)
-        guard seen >= lastReset else { return .failure(TokenServiceError(.reset)) }
+        guard seen >= session.lastReset else { return .failure(TokenServiceError(.reset)) }
         switch state {
         case .fresh(let cached):
             refreshAhead(at: now)
@@ -356,13 +329,15 @@ extension TokenService.StateMachine {
             state.addCallers(callers)
             return nil
         case .empty:
-            if let error = obstacle(at: now) { return look(callers, at: now) ? nil : answer(to: error, at: now) }
-            if !isRestorePending {
+            if let error = obstacle(at: now) {
+                guard !isDrained, keeper.checksInstead(at: now) else { return answer(to: error, at: now) }
+                check(callers, at: now)
+            } else if !keeper.isUnread {
                 startLoad(callers: callers, at: now)
-            } else if storage.isLate {
-                return .failure(restoreIsLate)
+            } else if keeper.queue.isLate {
+                return .failure(keeper.readIsLate)
             } else {
-                startRestore(callers, at: now)
+                check(callers, at: now)
             }
             return nil
         }
@@ -373,7 +348,10 @@ extension TokenService.StateMachine {
     mutating func refreshAhead(at now: Duration) {
         elapse(to: now)
         guard !isDrained, case .fresh(var cached) = state else { return }
-        guard refreshStart(of: cached).map({ $0 <= now }) ?? false else { return check(beside: cached, at: now) }
+        guard refreshStart(of: cached).map({ $0 <= now }) ?? false else {
+            // The token is good, but another service may have signed out, or saved a later one.
+            return keeper.nextCheck.map { $0 <= now } ?? false ? check(0, at: now) : ()
+        }
         if isCrowded(at: now) {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
@@ -384,34 +362,24 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Checks the shared store although the token is good: another service may have signed out, or saved a later token.
-    private mutating func check(beside cached: CachedToken, at now: Duration) {
-        guard nextCheck.map({ $0 <= now }) ?? false else { return }
-        let flight = newFlight(.restoring, callers: 0, at: now)
-        state = .refreshing(cached, flight)
-        start = FlightStart(flight)
+    /// Asks the store: at the first miss, for the token of an earlier run; later, if services share it, for a newer one.
+    private mutating func check(_ callers: Int, at now: Duration) {
+        var flight = newFlight(.checking, callers: callers, at: now)
+        if let deadline = keeper.read(for: flight.id, at: now, &outbox) {
+            flight.deadline = deadline
+        } else {
+            outbox.start = FlightStart(flight)
+        }
+        state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
     }
 
-    /// Schedules the next check of the shared store, one interval after a check that ended or was impossible.
-    private mutating func checked(at now: Duration) {
-        nextCheck = checkEvery.map { now + $0 }
-    }
-
-    /// Checks the shared store, once a second at most, when no load may start: another service may have saved a token.
-    private mutating func look(_ callers: Int, at now: Duration) -> Bool {
-        guard isShared, !isDrained, nextLook <= now else { return false }
-        nextLook = now + RefreshPolicy.lookPause
-        let flight = newFlight(.restoring, callers: callers, at: now)
-        state = .loading(flight)
-        start = FlightStart(flight)
-        return true
-    }
-
-    private mutating func newFlight(_ phase: Phase = .loading, callers: Int, at now: Duration) -> Flight {
+    private mutating func newFlight(
+        _ phase: Phase = .loading, callers: Int, until limit: Duration? = nil, at now: Duration
+    ) -> Flight {
         flights += 1
-        let limit = now + policy.loadTimeout
+        let limit = limit ?? now + policy.loadTimeout
         return Flight(
-            id: flights, generation: generation, start: now, limit: limit, deadline: limit, publications: publications,
+            id: flights, generation: session.generation, start: now, limit: limit, deadline: limit, publications: publications,
             callers: callers, phase: phase)
     }
 
@@ -423,8 +391,10 @@ extension TokenService.StateMachine {
     }
 
     /// Starts a load for callers, because there is no token.
-    private mutating func startLoad(callers: Int, at now: Duration) {
-        var flight = newFlight(callers: callers, at: now)
+    ///
+    /// - Parameter limit: That of the check before it; `nil`: one of its own.
+    private mutating func startLoad(callers: Int, until limit: Duration? = nil, at now: Duration) {
+        var flight = newFlight(callers: callers, until: limit, at: now)
         begin(&flight, .loadStarted, at: now)
         state = .loading(flight)
     }
@@ -433,9 +403,9 @@ extension TokenService.StateMachine {
     private mutating func begin(_ flight: inout Flight, _ name: TokenEvent.Name, at now: Duration) {
         rejections.loadStarts(at: now)
         loads += 1
-        flight.beginLoad(loads, replacing: grant.token, at: now)
-        start = FlightStart(flight)
-        if isObserved { announce(name, flight) }
+        flight.beginLoad(loads, replacing: keeper.grant.token, at: now)
+        outbox.start = FlightStart(flight)
+        if outbox.isObserved { announce(name, flight) }
     }
 
     // MARK: Questions
@@ -445,10 +415,11 @@ extension TokenService.StateMachine {
     /// No caller waits for that restore, so it is followed by no load, unless one joins it.
     mutating func askSignInState(at now: Duration) -> SignInState? {
         elapse(to: now)
-        if isRestorePending, case .empty = state {
-            if let error = obstacle(at: now) { return SignInState(.unknown, error: error) }
-            if storage.isLate { return SignInState(.unknown, error: restoreIsLate) }
-            startRestore(0, at: now)
+        if keeper.isUnread, case .empty = state {
+            if let error = obstacle(at: now) ?? (keeper.queue.isLate ? keeper.readIsLate : nil) {
+                return SignInState(.unknown, error: error)
+            }
+            check(0, at: now)
         }
         return signInState
     }
@@ -456,96 +427,135 @@ extension TokenService.StateMachine {
     /// Whether a user is signed in, as far as this service alone can tell; `nil`: the store is being asked.
     var signInState: SignInState? {
         if state.token != nil { return SignInState(.validToken) }
-        if isRestorePending {
-            return state.flight == nil ? SignInState(.unknown, error: restoreError) : nil
-        }
+        if keeper.isUnread { return state.flight == nil ? SignInState(.unknown, error: keeper.readError) : nil }
         if case .closed = backOff.gate { return SignInState(.signedOut, error: backOff.lastError) }
         return SignInState(hasGrant ? .signedIn : .signedOut)
     }
 
-    private var hasGrant: Bool { grant.token?.refreshToken != nil || state.flight?.savedToken != nil }
+    private var hasGrant: Bool { keeper.grant.token?.refreshToken != nil || state.flight?.savedToken != nil }
 
     /// The same for callers that don't enter the actor; `nil`: memory doesn't tell.
     private var isSignedIn: Bool? {
-        if isRestorePending { return nil }
-        if case .closed = backOff.gate { return isShared ? nil : false }
-        return hasGrant ? true : isShared || borrowsGrant ? nil : false
+        if keeper.isUnread { return nil }
+        if case .closed = backOff.gate { return keeper.isShared ? nil : false }
+        return hasGrant ? true : keeper.isShared || keeper.place == .lender ? nil : false
     }
 
     // MARK: Loads
 
-    /// Takes the token that a load returned.
-    mutating func loaded(_ token: AccessToken, by id: Int, at now: Duration) {
+    /// Takes the end of a flight, of its load or of the save that followed.
+    mutating func ended(_ outcome: FlightOutcome, by id: Int, at now: Duration) {
         expireToken(at: now)
         // Handle the result before comparing the flight's deadline: a late result still counts.
         defer { elapse(to: now) }
-        guard var flight = end(id, bringing: token) else { return }
+        keeper.checked(at: now)
+        let wasStalled = state.isStalled
+        let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
+        if case .overdue(let error) = outcome {
+            if let flight = state.flight, flight.id == id { abandon(flight, error, at: now) }
+            return
+        }
+        let ended = end(id, bringing: outcome.issued)
+        // This applies even if the flight was given up and tokens arrived since: they all belong to the ended session.
+        if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || session.hasBegun { endSharedSession() }
+        guard var flight = ended else { return }
+        switch outcome {
+        case .loaded(let token): keep(token, of: flight, at: now)
+        case .saved(let error): saved(by: flight, error: error, at: now)
+        case .found(let token, let age): found(token, age: age, by: flight, at: now)
+        // Gives up no grant: one that is no longer in the record was spent, or reported by the service that replaced it.
+        case .token(let token, let age, let isAdopted):
+            flight.start = now - age
+            flight.isCostly = !isAdopted && token.refreshToken != nil
+            if !isAdopted { rejections.forget(token, loadedBy: flight) }
+            _ = keeper.grant.put(token, .replaced)
+            accept(token, of: flight, from: isAdopted ? .otherService : .loader, at: now)
+        case .failed(let error, let retryAfter, let isCostly, let salvaged):
+            flight.isCostly = isCostly || salvaged != nil
+            if let salvaged, keepGrant(salvaged, bringsToken: false, of: flight) {
+                _ = keeper.save(salvaged, from: flight.start, for: nil, at: now, &outbox)
+            }
+            guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
+            // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
+            let isNews = error.remedy != .retry || salvaged != nil || RefreshPolicy.honoured(retryAfter: retryAfter) != nil
+            if !wasStalled || isNews { fail(error, of: flight, retryAfter: retryAfter, at: now) }
+        case .newGrant,
+            .signedOut where !flight.isGivenUp && session.generation == flight.generation:
+            backOff = BackOff()
+            reserve = nil
+            goOn(after: flight, at: now)
+        case .gaveUp: goOn(after: flight, at: now)
+        case .overdue, .signedOut: break
+        }
+    }
+
+    /// Keeps what a load brought; if there is a store, it is saved before any caller gets it.
+    private mutating func keep(_ token: AccessToken, of flight: Flight, at now: Duration) {
+        var flight = flight
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         rejections.forget(token, loadedBy: flight)
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
         let isGrant = !token.isUnusable || token.refreshToken != nil
         // Whether the token is usable matters only if another grant has arrived meanwhile.
-        let bringsToken = grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
-        if isGrant, keep(token, bringsToken: bringsToken, of: flight), hasStore {
-            save(token, of: flight, at: now)
+        let bringsToken = keeper.grant.isUsedUp(by: flight.previous) || isServable(token, by: flight, at: now)
+        guard isGrant, keepGrant(token, bringsToken: bringsToken, of: flight),
+            keeper.save(token, from: flight.start, for: flight.id, at: now, &outbox)
+        else { return accept(token, of: flight, at: now) }
+        // Callers that arrive meanwhile wait for the save.
+        hold(token, in: &flight, from: .loader, at: now)
+        if flight.isGivenUp {
+            abandoned.append(flight)
         } else {
-            accept(token, of: flight, at: now)
+            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
         }
     }
 
-    /// Takes the outcome of a shared grant's flight.
-    ///
-    /// Gives up no grant: one that is no longer in the record was spent, or reported by the service that replaced it.
-    mutating func shared(_ outcome: SharedFlightEnd.Outcome, by id: Int, at now: Duration) {
-        checked(at: now)
-        if case .failed(let error, let retryAfter, let isCostly) = outcome {
-            return failed(error, retryAfter: retryAfter, isCostly: isCostly, by: id, at: now)
+    /// Lets a flight wait until its token is saved; an older flight that waits for the same is overtaken.
+    private mutating func hold(_ token: AccessToken, in flight: inout Flight, from origin: Origin, at now: Duration) {
+        publications += 1
+        flight.hold(token, from: origin, publication: publications, at: now)
+        abandoned.removeAll { $0.savedToken != nil }
+    }
+
+    /// A save that fails is reported as an event and doesn't fail the callers.
+    private mutating func saved(by flight: Flight, error: TokenServiceError?, at now: Duration) {
+        guard case .saving(let token, let origin) = flight.phase else { return }
+        if let error { announce(.storeFailed, flight, error: error) }
+        accept(token, of: flight, from: origin, at: now)
+    }
+
+    /// Hands out the token of an earlier run, or loads another if it is too old.
+    private mutating func found(_ token: AccessToken, age: Duration, by flight: Flight, at now: Duration) {
+        _ = keeper.grant.put(token, .replaced)
+        session.handedOut.note(token)
+        let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
+        if !token.isUnusable, !rejections.contains(token, at: now) {
+            if cached.isValid(at: now) {
+                install(cached)
+                return publish(token, of: flight, from: .otherService)
+            }
+            reserve = cached
         }
-        expireToken(at: now)
-        defer { elapse(to: now) }
-        let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
-        let ended = end(id)
-        // This applies even if the flight was given up and tokens arrived since: they all belong to the ended session.
-        if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || hasSession { endSharedSession() }
-        guard var flight = ended else { return }
-        switch outcome {
-        case .token(let token, let age, let isAdopted):
-            flight.start = now - age
-            flight.isCostly = !isAdopted && token.refreshToken != nil
-            if !isAdopted { rejections.forget(token, loadedBy: flight) }
-            _ = grant.put(token, .replaced)
-            accept(token, of: flight, from: isAdopted ? .otherService : .loader, at: now)
-        case .newGrant,
-            .signedOut where !flight.isGivenUp && generation == flight.generation:
-            backOff = BackOff()
-            reserve = nil
-            goOn(after: flight, at: now)
-        case .gaveUp where !flight.isGivenUp: goOn(after: flight, at: now)
-        case .gaveUp, .failed, .signedOut: break
-        }
+        goOn(after: flight, at: now)
     }
 
     private mutating func endSharedSession() {
-        _ = grant.put(nil, .signedOut)
-        let (fenced, _) = endSession()
-        cutOff(fenced)
+        _ = keeper.grant.put(nil, .signedOut)
+        cutOff(endSession())
     }
-
-    /// Whether a session has begun since the last sign-out, by this program or another service.
-    private var hasSession: Bool { generation > lastReset || !handedOut.isEmpty }
 
     /// Ends a session that another service has ended, as a sign-in or a sign-out found in the shared store.
     mutating func sharedSessionEnded(_ end: SessionEnd) {
         guard case .beforeSignIn(let number, let isKnown) = end else {
-            if hasSession { endSharedSession() }
+            if session.hasBegun { endSharedSession() }
             return
         }
-        let token = (state.cached ?? reserve)?.token ?? state.flight?.savedToken ?? grant.token
+        let token = (state.cached ?? reserve)?.token ?? state.flight?.savedToken ?? keeper.grant.token
         // The program may have signed out itself since, or there was no session before the sign-in.
-        let isFirst = firstSignIn.map { $0 >= number } ?? true
-        guard number > lastReset, isKnown || !isFirst || handedOut.hasOther(than: token) else { return }
+        let isFirst = session.firstSignIn.map { $0 >= number } ?? true
+        guard number > session.lastReset, isKnown || !isFirst || session.handedOut.hasOther(than: token) else { return }
         beginSession()
-        if let token { handedOut.note(token) }
+        if let token { session.handedOut.note(token) }
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
     }
@@ -553,7 +563,7 @@ extension TokenService.StateMachine {
     /// Keeps the shared record's token, which is inside its leeway: callers get it if the flight fails for a transient reason.
     mutating func keepInReserve(_ token: AccessToken, age: Duration, of id: Int, at now: Duration) {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
-        handedOut.note(token)
+        session.handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
     }
 
@@ -562,64 +572,49 @@ extension TokenService.StateMachine {
     /// - Returns: The token that a fence gave up with it.
     @discardableResult
     mutating func displaced(_ last: DiscardedGrant) -> AccessToken? {
-        guard last.reason == .superseded else { return discard(grant.giveUp(last.token, last.reason)) }
+        guard last.reason == .superseded else { return outbox.discard(keeper.grant.giveUp(last.token, last.reason)) }
         // Another service has overtaken it.
-        discard(grant.handOver(last.token, last.reason))
+        outbox.discard(keeper.grant.handOver(last.token, last.reason))
         dropToken(of: last.token)
         return nil
     }
 
-    /// Continues after a shared grant's flight that had no result: callers that joined late need a load, unless it must wait.
+    /// Continues after a flight that had no result: callers that wait need a load, unless it must wait.
     private mutating func goOn(after flight: Flight, at now: Duration) {
+        guard !flight.isGivenUp else { return }
         if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
             // A check made while the token is good must not postpone the token's refresh.
             guard flight.isLoading else { return }
             cached.postponeRefresh(at: now)
-            install(cached)
-        } else {
-            goOn(callers: flight.callers, at: now)
+            return install(cached)
         }
+        guard flight.isLook, !keeper.isShared else { return goOn(callers: flight.callers, at: now) }
+        // The computer slept meanwhile: a load would be late from its start.
+        guard now < flight.limit || !isAwaited else { return fail(keeper.readIsLate, of: flight, at: now) }
+        goOn(callers: flight.callers, until: flight.limit, at: now)
     }
 
-    private mutating func goOn(callers: Int, at now: Duration) {
+    private mutating func goOn(callers: Int, until limit: Duration? = nil, at now: Duration) {
+        guard isAwaited else { return }
         if let error = obstacle(at: now) { return answerWaiters(answer(to: error, at: now)) }
-        if isAwaited { startLoad(callers: callers, at: now) }
-    }
-
-    /// Takes the failure of a load; `salvaged` is a new grant that came with the failure.
-    mutating func failed(
-        _ error: TokenServiceError, salvaged: AccessToken? = nil, retryAfter: Duration? = nil, isCostly: Bool = false, by id: Int,
-        at now: Duration
-    ) {
-        expireToken(at: now)
-        defer { elapse(to: now) }
-        let wasStalled = state.isStalled
-        guard var flight = end(id, bringing: salvaged) else { return }
-        flight.isCostly = isCostly || salvaged != nil
-        if let salvaged {
-            if keep(salvaged, bringsToken: false, of: flight), hasStore { enqueue(.save(salvaged, start: flight.start), at: now) }
-        }
-        guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
-        // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
-        if wasStalled, error.remedy == .retry, salvaged == nil, RefreshPolicy.honoured(retryAfter: retryAfter) == nil { return }
-        fail(error, of: flight, retryAfter: retryAfter, at: now)
+        startLoad(callers: callers, until: limit, at: now)
     }
 
     /// Whether a given-up load's late refusal shows that the current grant is invalid.
     ///
     /// If a newer load used the same grant, that may be the only reason for the refusal; the newer load's result decides.
     private func endsSession(_ error: TokenServiceError, of flight: Flight) -> Bool {
-        error.remedy == .signIn && state.flight == nil && grant.isUsedUp(by: flight.previous)
+        error.remedy == .signIn && state.flight == nil && keeper.grant.isUsedUp(by: flight.previous)
     }
 
     /// Keeps a load's new grant, unless one that arrived meanwhile is more useful.
-    private mutating func keep(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
-        let (isKept, givenUp) = grant.keep(
+    private mutating func keepGrant(_ token: AccessToken, bringsToken: Bool, of flight: Flight) -> Bool {
+        let (isKept, givenUp) = keeper.grant.keep(
             token, using: flight.previous, bringsToken: bringsToken,
             beside: abandoned.map(\.savedToken) + [state.cached?.token])
         // Callers wait until the new token is saved.
-        if let last = discard(givenUp) { dropToken(of: last) }
+        if let last = outbox.discard(givenUp) { dropToken(of: last) }
         return isKept
     }
 
@@ -653,9 +648,9 @@ extension TokenService.StateMachine {
 
     private mutating func publish(_ token: AccessToken, of flight: Flight, from origin: Origin) {
         publications += 1
-        handedOut.note(token)
+        session.handedOut.note(token)
         backOff = BackOff()
-        if isObserved, origin != .program {
+        if outbox.isObserved, origin != .program {
             var event = flight
             if flight.isGivenUp { event.callers = state.flight?.callers ?? 0 }
             announce(origin == .loader ? .loadSucceeded : .restored, event)
@@ -714,11 +709,11 @@ extension TokenService.StateMachine {
             let flight = abandoned.remove(at: index)
             if flight.publications == publications { return flight }
         } else if let index = fenced.firstIndex(where: { $0.id == id }) {
-            reason = fenced.remove(at: index).generation < lastReset ? .signedOut : .replaced
+            reason = fenced.remove(at: index).generation < session.lastReset ? .signedOut : .replaced
         } else {
             return nil
         }
-        if let token { discard(grant.turnAway(token, reason)) }
+        if let token { outbox.discard(keeper.grant.turnAway(token, reason)) }
         return nil
     }
 
@@ -750,8 +745,8 @@ extension TokenService.StateMachine {
     /// With a shared grant, the generation's sign-in may not yet have found another service's sign-out in the store; then the
     /// request belongs to the session before it.
     mutating func retrieve(insteadOf refused: AccessToken, at now: Duration) -> Resending {
-        let seen = isShared ? lastReset : generation
-        guard handedOut.contains(refused) else {
+        let seen = keeper.isShared ? session.lastReset : session.generation
+        guard session.handedOut.contains(refused) else {
             return isSessionUnknown ? .afterRestore(generation: seen) : .tooLate
         }
         let isRetry = state.cached?.forRetry.map { $0.isSameValue(as: refused) } ?? false
@@ -769,28 +764,23 @@ extension TokenService.StateMachine {
     ///   - moment: When it was made; `nil`: now.
     mutating func reset(number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
         elapse(to: moment ?? now)
-        let (fenced, dropped) = endSession(number)
-        effects.append(.gaveUp(dropped, fence: generation))
-        if hasStore { enqueue(.remove, fence: generation, handsOver: true, at: now) } else { endFence() }
+        let fenced = endSession(number)
+        keeper.signOut(at: now, &outbox)
         cutOff(fenced)
     }
 
-    /// Ends the last fence, for which there is no store to wait for.
-    private mutating func endFence() { effects.append(.endFences([generation], givenUp: [], nil)) }
-
-    private mutating func endSession(_ number: Int? = nil) -> (fenced: Flight?, dropped: AccessToken?) {
+    private mutating func endSession(_ number: Int? = nil) -> Flight? {
         let fenced = fence(number)
         beginSession()
-        let dropped = discard(grant.put(nil, .signedOut))
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
-        return (fenced, dropped)
+        return fenced
     }
 
     /// Forgets the tokens of the session that has ended.
     private mutating func beginSession() {
-        (lastReset, firstSignIn) = (generation, nil)
-        handedOut = HandedOut()
+        (session.lastReset, session.firstSignIn) = (session.generation, nil)
+        session.handedOut = HandedOut()
     }
 
     /// Installs a new token for the same principal.
@@ -799,31 +789,18 @@ extension TokenService.StateMachine {
     mutating func replace(with token: AccessToken, number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
         let start = moment ?? now
         elapse(to: start)
-        checked(at: now)
-        let isStoreUnknown = isRestorePending || isShared
+        keeper.checked(at: now)
         let fenced = fence(number)
-        effects.append(.gaveUp(discard(grant.put(token, .replaced)), fence: generation))
-        if firstSignIn == nil { firstSignIn = generation }
+        if session.firstSignIn == nil { session.firstSignIn = session.generation }
         // The program has this token already, whether or not the service hands it out.
-        handedOut.note(token)
+        session.handedOut.note(token)
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= now - start } ?? false
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
         // Callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
-        let isSaved = hasStore && !isExpired && !storage.isLate
-        if isSaved {
-            publications += 1
-            flight.start = start
-            flight.hold(token, from: .program, publication: publications, at: now)
-        }
-        if hasStore {
-            enqueue(
-                .save(token, start: start), flight: isSaved ? flight.id : nil, fence: generation, handsOver: isStoreUnknown,
-                at: now)
-        } else {
-            endFence()
-        }
-        if isSaved {
+        flight.start = start
+        if keeper.signIn(token, from: start, for: isExpired ? nil : flight.id, at: now, &outbox) {
+            hold(token, in: &flight, from: .program, at: now)
             state = .loading(flight)
         } else if !isExpired {
             state = .fresh(CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter()))
@@ -863,16 +840,16 @@ extension TokenService.StateMachine {
 
     /// Cuts off everything that began before; returns the flight that this ended.
     private mutating func fence(_ number: Int?) -> Flight? {
-        generation = number ?? generation + 1
+        session.generation = number ?? session.generation + 1
         publications += 1
-        isRestorePending = false
+        keeper.fence(session.generation)
         backOff = BackOff()
         rejections = Rejections()
         let flight = state.flight
         // A flight that asks the server may still bring a grant to revoke; one that asks the store is forgotten, and so is one
         // whose task hasn't even started.
-        if let flight, start == nil { abandoned.append(flight) }
-        start = nil
+        if let flight, outbox.start == nil { abandoned.append(flight) }
+        outbox.start = nil
         for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
         abandoned = []
         reserve = nil
@@ -883,148 +860,19 @@ extension TokenService.StateMachine {
     /// Cancels a load that a fence cut off, unless it may bring a grant: its answer has to be read, so that the program can revoke
     /// that grant.
     private mutating func cutOff(_ load: Flight?) {
-        guard let load, load.isLoading, isRepeatable, !borrowsGrant, load.previous?.refreshToken == nil else { return }
-        effects.append(.cancel(flight: load.id))
+        guard let load, load.isLoading, isRepeatable, keeper.place != .lender, load.previous?.refreshToken == nil else { return }
+        outbox.effects.append(.cancel(flight: load.id))
     }
 
     // MARK: The store
 
-    /// Takes the end of an operation, in time or late.
-    ///
-    /// `found` is the token that it read in the store, and `givenUp` are the grants that it displaced from a shared one.
+    /// Takes the end of a store's operation, in time or late; the keeper says what it means for a flight.
     mutating func storeEnded(
-        _ ended: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
+        _ operation: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
     ) {
         expireToken(at: now)
         defer { elapse(to: now) }
-        guard ended.id == storage.operations.first?.id else {
-            return lostOperationEnded(ended, found: found?.token, failed: error != nil, at: now)
-        }
-        guard let operation = storage.end(failed: error != nil) else { return }
-        if let next = storage.begin(at: now) { effects.append(.perform(next)) }
-        if case .load = operation.kind { restored(found, error: error, by: operation, at: now) }
-        var givenUp = givenUp
-        if let token = discard(found?.token, by: operation) { givenUp.append(token) }
-        finish(operation, givenUp: givenUp, error: error, at: now)
-    }
-
-    /// Takes the end of an operation that counted as lost.
-    ///
-    /// It may have written after a later one, whose work is then repeated.
-    private mutating func lostOperationEnded(
-        _ lost: StoreQueue.Operation, found: AccessToken?, failed: Bool, at now: Duration
-    ) {
-        guard lost.isWrite else { return }
-        _ = discard(found, by: lost)
-        if let again = storage.endLost(lost, failed: failed) { enqueue(again, at: now) }
-    }
-
-    /// Finishes a save or a removal that has ended or is late, with the fences that waited for it.
-    @inline(never)
-    private mutating func finish(
-        _ operation: StoreQueue.Operation, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
-    ) {
-        switch (operation.kind, operation.flight) {
-        case (.load, _): break
-        case (.save, let flight?): saved(by: flight, error: error, at: now)
-        // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
-        // generation.
-        case (.save, nil), (.remove, _):
-            if let error, operation.generation == generation { announce(.storeFailed, error: error) }
-        }
-        if !operation.fences.isEmpty { effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
-    }
-
-    /// Passes a token that a removal or a save found in the store to the program.
-    private mutating func discard(_ found: AccessToken?, by operation: StoreQueue.Operation) -> AccessToken? {
-        guard operation.handsOver, let found else { return nil }
-        return discard(grant.giveUp(found, operation.reason))
-    }
-
-    /// Asks the store, at the first miss, for the token of an earlier run; the load gets the rest of the time.
-    private mutating func startRestore(_ callers: Int, at now: Duration) {
-        var flight = newFlight(.restoring, callers: callers, at: now)
-        flight.deadline = now + restoreLimit
-        state = .loading(flight)
-        enqueue(.load, flight: flight.id, deadline: flight.deadline, at: now)
-    }
-
-    /// Takes the store's answer; the store is empty if there is neither a token nor an error.
-    private mutating func restored(
-        _ found: Found?, error: TokenServiceError?, by operation: StoreQueue.Operation, at now: Duration
-    ) {
-        guard let id = operation.flight, var flight = end(id) else { return }
-        // A store that can't be read isn't empty, so the loader isn't called.
-        if let error {
-            restoreError = error
-            if !flight.isGivenUp { fail(error, of: flight, at: now) }
-            return
-        }
-        isRestorePending = false
-        if let (token, age) = found {
-            _ = grant.put(token, .replaced)
-            handedOut.note(token)
-            let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
-            let isGood = !token.isUnusable && !rejections.contains(token, at: now)
-            if isGood, cached.isValid(at: now) {
-                publications += 1
-                // The restored token ends any pause after failures.
-                backOff = BackOff()
-                install(cached)
-                announce(.restored, flight)
-                return answerWaiters(.success(token))
-            }
-            if isGood { reserve = cached }
-        }
-        guard !flight.isGivenUp, isAwaited else { return }
-        guard !isDrained else { return answerWaiters(answer(to: TokenServiceError(.drained), at: now)) }
-        // The computer slept meanwhile: a load would be late from its start.
-        guard now < flight.limit else { return fail(restoreIsLate, of: flight, at: now) }
-        // Nothing can block the load here: anything that would has already ended the restore.
-        begin(&flight, .loadStarted, at: now)
-        state = .loading(flight)
-    }
-
-    /// Saves a loaded token before any caller gets it; callers that arrive meanwhile wait for the save.
-    private mutating func save(_ token: AccessToken, of flight: Flight, at now: Duration) {
-        guard !storage.isLate else {
-            enqueue(.save(token, start: flight.start), at: now)
-            return accept(token, of: flight, at: now)
-        }
-        var flight = flight
-        publications += 1
-        flight.hold(token, from: .loader, publication: publications, at: now)
-        if flight.isGivenUp {
-            abandoned.append(flight)
-        } else {
-            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
-        }
-        enqueue(.save(token, start: flight.start), flight: flight.id, at: now)
-    }
-
-    /// Handles the end of a save, or its limit.
-    ///
-    /// A failure is reported as an event and doesn't fail the callers.
-    private mutating func saved(by id: Int, error: TokenServiceError?, at now: Duration) {
-        guard let flight = end(id), case .saving(let token, let origin) = flight.phase else { return }
-        if let error { announce(.storeFailed, flight, error: error) }
-        accept(token, of: flight, from: origin, at: now)
-    }
-
-    /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
-    @inline(never)
-    private mutating func enqueue(
-        _ kind: StoreQueue.Kind, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false, deadline: Duration? = nil,
-        at now: Duration
-    ) {
-        let dropped = storage.add(
-            kind, generation: generation, deadline: deadline ?? now + RefreshPolicy.storeTimeout, flight: flight,
-            fence: storage.isLate ? nil : fence, handsOver: handsOver)
-        if storage.isLate {
-            announce(.storeFailed, error: .storeIsLate)
-            if let fence { effects.append(.endFences([fence], givenUp: [], .storeIsLate)) }
-        }
-        for operation in dropped { _ = operation.flight.flatMap { end($0) } }
-        if storage.operations.count == 1 { effects.append(.perform(storage.operations[0])) }
+        let report = keeper.ended(operation, found: found, givenUp: givenUp, error: error, at: now, &outbox)
+        if let report { ended(report.outcome, by: report.flight, at: now) }
     }
 }

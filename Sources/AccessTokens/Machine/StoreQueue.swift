@@ -48,6 +48,7 @@ struct StoreQueue: Sendable {
     var nextDeadline: Duration? { isLate ? nil : operations.first?.deadline }
 
     /// Adds an operation at the end; returns the pending ones that it supersedes.
+    @discardableResult
     mutating func add(
         _ kind: Kind, generation: Int, deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
     ) -> [Operation] {
@@ -142,25 +143,4 @@ extension StoreQueue.Operation {
 
     /// Why the service gives up what the operation finds in the store.
     var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
-}
-
-extension TokenService.StateMachine {
-    /// How long a restore may take, within the limit of its load.
-    var restoreLimit: Duration { min(policy.loadTimeout, RefreshPolicy.storeTimeout) }
-
-    /// A restore has taken too long.
-    var restoreIsLate: TokenServiceError { .storeIsLate(after: restoreLimit) }
-
-    /// When the running operation counts as lost; `nil` if it isn't late, or if the grant is shared.
-    var storeLostFrom: Duration? {
-        guard storage.isLate, !isShared else { return nil }
-        return storage.operations.first.map { $0.deadline + patience }
-    }
-
-    /// When the store is up to date, or a restore whose callback was lost counts as ended.
-    var storeIdleFrom: Duration? {
-        // A shared store's session knows whether a write is missing: a later flight may have repeated one that failed.
-        if isShared ? storage.operations.isEmpty : storage.isSettled { return .zero }
-        return storage.operations.count == 1 && !storage.operations[0].isWrite ? storeLostFrom : nil
-    }
 }

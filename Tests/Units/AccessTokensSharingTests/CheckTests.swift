@@ -9,9 +9,9 @@ struct CheckTests {
 
     private func machine(checkEvery interval: Duration? = .seconds(10)) -> Machine {
         var machine = Machine(
-            policy: RefreshPolicy(), isRepeatable: false, hasStore: true, isShared: true, checkEvery: interval, seed: 1)
+            policy: RefreshPolicy(), isRepeatable: false, keptIn: .record(checkEvery: interval), seed: 1)
         _ = machine.retrieve(seen: 0, at: .zero)
-        machine.shared(.token(.granted("first"), age: .zero, isAdopted: false), by: 1, at: .zero)
+        machine.ended(.token(.granted("first"), age: .zero, isAdopted: false), by: 1, at: .zero)
         _ = machine.conclude()
         return machine
     }
@@ -31,7 +31,7 @@ struct CheckTests {
         #expect(machine.snapshot.refreshFrom == .forever, "one at a time")
         #expect(started(&machine, at: .seconds(11)).isEmpty)
         let refresh = machine.state.cached?.refreshFrom
-        machine.shared(.gaveUp, by: flights[0].id, at: .seconds(12))
+        machine.ended(.gaveUp, by: flights[0].id, at: .seconds(12))
         #expect(machine.snapshot.hit.nothingDueUntil == .seconds(22))
         #expect(machine.state.cached?.refreshFrom == refresh)
     }
@@ -47,7 +47,7 @@ struct CheckTests {
         machine.invalidate(.granted("first"), at: .seconds(10))
         #expect(machine.rejections.causeNextLoad)
         machine.callersJoined(1, isAwaited: true)
-        machine.shared(.gaveUp, by: look[0].id, at: .seconds(11))
+        machine.ended(.gaveUp, by: look[0].id, at: .seconds(11))
         #expect(machine.rejections.loads == [.seconds(11)])
     }
 

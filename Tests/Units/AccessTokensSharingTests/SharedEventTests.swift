@@ -15,7 +15,7 @@ struct SharedEventTests {
     }
 
     private func machine() -> Machine {
-        var machine = Machine(policy: RefreshPolicy(), isRepeatable: false, hasStore: true, isShared: true, seed: 1)
+        var machine = Machine(policy: RefreshPolicy(), isRepeatable: false, keptIn: .record(checkEvery: nil), seed: 1)
         machine.callersJoined(0, isAwaited: true)
         _ = machine.retrieve(seen: 0, at: .zero)
         return machine
@@ -24,29 +24,29 @@ struct SharedEventTests {
     @Test func `19: a load that spends nothing, since no caller waits`() {
         var machine = machine()
         machine.callersJoined(0, isAwaited: false)
-        machine.shared(.gaveUp, by: 1, at: .seconds(1))
+        machine.ended(.gaveUp, by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadDropped 1"])
     }
 
     @Test func `19: a load in whose place another one begins`() {
         var machine = machine()
         machine.callersJoined(0, isAwaited: true)
-        machine.shared(.newGrant, by: 1, at: .seconds(1))
+        machine.ended(.newGrant, by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadDropped 1", "loadStarted 2"])
     }
 
     @Test func `19: a refresh ahead beside another service's; a look starts no load and ends none`() {
         var machine = machine()
-        machine.shared(.token(.granted("a"), age: .zero, isAdopted: true), by: 1, at: .zero)
+        machine.ended(.token(.granted("a"), age: .zero, isAdopted: true), by: 1, at: .zero)
         #expect(told(&machine) == ["loadStarted 1", "restored 1"])
         machine.refreshAhead(at: .seconds(2_900))
-        machine.shared(.gaveUp, by: 2, at: .seconds(2_901))
+        machine.ended(.gaveUp, by: 2, at: .seconds(2_901))
         #expect(told(&machine) == ["refreshStarted 2", "loadDropped 2"])
     }
 
     @Test func `19: a load whose store fails has failed`() {
         var machine = machine()
-        machine.shared(.failed(.storeIsLate, retryAfter: nil, isCostly: false), by: 1, at: .seconds(1))
+        machine.ended(.failed(.storeIsLate, retryAfter: nil, isCostly: false), by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadFailed 1"])
     }
 }

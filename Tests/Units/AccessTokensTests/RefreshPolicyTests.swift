@@ -164,7 +164,7 @@ struct RefreshPolicyTests {
             var machine = TokenService.StateMachine(policy: policy, isRepeatable: false, seed: 1)
             let past = Duration.seconds(-100), token = AccessToken("a", lifetime: lifetime, refreshIn: lifetime)
             _ = machine.retrieve(seen: 0, at: past)
-            machine.loaded(token, by: 1, at: past)
+            machine.ended(.loaded(token), by: 1, at: past)
             machine.replace(with: token, at: past)
             machine.invalidate(token, at: past)
             #expect(machine.state.cached == nil)

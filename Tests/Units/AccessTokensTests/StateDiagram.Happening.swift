@@ -59,7 +59,7 @@ extension World {
         switch event {
         case .tick, .call, .join: nil
         case .arrive(let index):
-            if case .called(let seen) = callers[index], seen < machine.lastReset {
+            if case .called(let seen) = callers[index], seen < machine.session.lastReset {
                 .earlierCaller
             } else {
                 isDue ? .claim : .caller

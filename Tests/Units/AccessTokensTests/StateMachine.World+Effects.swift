@@ -5,7 +5,7 @@ extension World {
     mutating func performEffects() {
         let ending = machine.conclude()
         // The callback is considered lost.
-        if let late = running, late.id != machine.storage.operations.first?.id {
+        if let late = running, late.id != machine.keeper.queue.operations.first?.id {
             check(now >= late.deadline + machine.policy.loadTimeout * (Self.timeoutsUntilForgotten - 1), "46: but not too early")
             if late.isWrite { lost = late }
             running = nil
@@ -21,7 +21,7 @@ extension World {
                     loads.allSatisfy { $0.id != id || machine.isRepeatable && !mayBringGrant($0) || isForgotten($0) },
                     "a load that may bring a grant is cancelled when it is forgotten, also if there was a fence")
             case .perform(let operation):
-                check(machine.hasStore && running == nil, "the store does one thing at a time")
+                check(machine.keeper.hasStore && running == nil, "the store does one thing at a time")
                 if case .load = operation.kind {
                     check(!machine.isDrained, "a drained service asks no store")
                     check(operation.generation == 0 && loads.isEmpty, "only the first miss asks the store")
@@ -32,10 +32,10 @@ extension World {
             case .discard(let grant):
                 check(!discarded.contains(grant.token.value), "a grant is handed over once")
                 discarded.append(grant.token.value)
-                check(grant.token.value != machine.grant.token?.value, "the grant is not given up")
+                check(grant.token.value != machine.keeper.grant.token?.value, "the grant is not given up")
             case .announce(let event):
                 check(
-                    latest <= event.generation && event.generation <= machine.generation,
+                    latest <= event.generation && event.generation <= machine.session.generation,
                     "19: events carry the generation, which never goes back")
                 latest = event.generation
                 note(event)
@@ -54,10 +54,10 @@ extension World {
             check((try? lobby.collectAnswer(at: place).get()) == (try? result.get()), "and that of its load")
             switch result {
             case .success(let token):
-                checkServed(token, since: machine.lastReset, isArrival: true)
+                checkServed(token, since: machine.session.lastReset, isArrival: true)
                 checkSession(of: token, for: seen)
             case .failure(let error):
-                check(error.code != .reset || seen < machine.lastReset, "52: a sign-out's error is for calls from before it")
+                check(error.code != .reset || seen < machine.session.lastReset, "52: a sign-out's error is for calls from before it")
             }
         }
     }
@@ -86,20 +86,20 @@ extension World {
         check(
             machine.isRepeatable || !loads.contains(where: stands), "an unrepeatable load is not repeated while it runs")
         if let previous = flight.previous {
-            check((born[previous.value]?.generation ?? 0) >= machine.lastReset, "no grant crosses a reset")
+            check((born[previous.value]?.generation ?? 0) >= machine.session.lastReset, "no grant crosses a reset")
         }
         check(!loads.contains { $0.id == flight.id }, "a flight starts once")
         begun += 1
         loads.append(
             Load(
-                id: flight.id, number: begun, start: flight.start, generation: machine.generation,
+                id: flight.id, number: begun, start: flight.start, generation: machine.session.generation,
                 hasGrant: flight.previous?.refreshToken != nil))
     }
 
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
         guard let (generation, end, hardEnd) = born[token.value] else { return check(false, "a token from nowhere") }
         check(now < end, "an expired token is not served")
-        for case .save(let saving, _) in machine.storage.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
+        for case .save(let saving, _) in machine.keeper.queue.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival {
@@ -110,7 +110,7 @@ extension World {
                 "44: inside its leeway only after a transient failure")
         }
         check(!discarded.contains(token.value), "nor one whose grant was given up")
-        check(generation >= machine.lastReset, "no token crosses a reset")
+        check(generation >= machine.session.lastReset, "no token crosses a reset")
         check(refused?.token.value != token.value || survivesRefusal(token), "a refused token is not served")
     }
 
@@ -120,7 +120,7 @@ extension World {
     }
 
     /// Whether a fence must not cancel a load; one that may be repeated is cancelled at its limit all the same.
-    private func mayBringGrant(_ load: Load) -> Bool { load.hasGrant && load.generation < machine.generation }
+    private func mayBringGrant(_ load: Load) -> Bool { load.hasGrant && load.generation < machine.session.generation }
 
     private func isForgotten(_ load: Load) -> Bool {
         now >= load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
@@ -128,7 +128,7 @@ extension World {
 
     /// 46: whether a load blocks others; not if it is from before a fence, nor long after its start.
     private func stands(_ load: Load) -> Bool {
-        load.generation == machine.generation && !isForgotten(load)
+        load.generation == machine.session.generation && !isForgotten(load)
     }
 
     /// Checks that a caller gets a transient error only if there is no token that is still valid for a while.
@@ -158,24 +158,24 @@ extension World {
         lobby.waiters.forEach { queued.append($0) }
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
         if machine.signInState == nil, let flight = machine.state.flight {
-            let isUnderWay = machine.storage.operations.contains { $0.flight == flight.id }
+            let isUnderWay = machine.keeper.queue.operations.contains { $0.flight == flight.id }
             check(flight.isLook && isUnderWay, "a question waits for the store only")
         }
         check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
         if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
         if let flight = machine.state.flight {
-            let atWork = loads.map(\.id) + machine.storage.operations.compactMap(\.flight)
+            let atWork = loads.map(\.id) + machine.keeper.queue.operations.compactMap(\.flight)
             check(atWork.contains(flight.id), "the current flight is under way")
             check(!flight.isGivenUp && machine.abandoned.allSatisfy(\.isGivenUp), "a flight is current or given up")
             check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
         }
         let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id) + machine.fenced.map(\.id)
-        let stored = machine.storage.operations.compactMap(\.flight).filter(flights.contains)
+        let stored = machine.keeper.queue.operations.compactMap(\.flight).filter(flights.contains)
         check(flights.count == loads.count + stored.count, "every load is accounted for")
-        check(machine.storage.operations.count <= 3, "a store that hangs collects nothing")
-        check(running?.id == machine.storage.operations.first?.id, "the first operation runs")
-        check(fences.isSubset(of: machine.storage.operations.flatMap(\.fences)), "no fence waits for nothing")
-        if machine.storage.isLate {
+        check(machine.keeper.queue.operations.count <= 3, "a store that hangs collects nothing")
+        check(running?.id == machine.keeper.queue.operations.first?.id, "the first operation runs")
+        check(fences.isSubset(of: machine.keeper.queue.operations.flatMap(\.fences)), "no fence waits for nothing")
+        if machine.keeper.queue.isLate {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
@@ -187,7 +187,7 @@ extension World {
         let isTokenEnded = lobby.notices.contains { $0.act.isFence || machine.state.cached?.token == $0.act.refused }
         let shown = isTokenEnded ? nil : machine.state.cached?.token
         check(lobby.snapshot.hit.token == shown, "the snapshot shows the state's token")
-        check(lobby.snapshot.hit.generation == lobby.notices.last?.number ?? machine.generation, "and its generation")
+        check(lobby.snapshot.hit.generation == lobby.notices.last?.number ?? machine.session.generation, "and its generation")
     }
 }
 

@@ -23,7 +23,7 @@ extension World {
         guard case .called(let seen) = callers[index] else { return }
         guard let place = lobby.join(seen: seen, urgency: .background, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
-        check(seen >= machine.lastReset, "a caller from before a reset joins nothing after it")
+        check(seen >= machine.session.lastReset, "a caller from before a reset joins nothing after it")
         check(!lobby.notices.contains { $0.act.isFence }, "52: nobody joins a load that a fence ends")
         check(lobby.suspend(index, at: place), "the caller can't have been answered yet")
         callers[index] = .waiting(place, seen: seen)
@@ -68,13 +68,13 @@ extension World {
 
     /// The machine learns of an act of the program.
     private mutating func heed(_ notice: TokenService.Notice) {
-        let granted = machine.grant.token?.value
+        let granted = machine.keeper.grant.token?.value
         machine.heed(notice, at: now)
         if case .refusal(let token, _) = notice.act { return noteRefusal(of: token) }
         refused = nil
         bar(held)
         fences.insert(notice.number)
-        check(machine.generation == notice.number, "52: callers know a fence's number before the machine does")
+        check(machine.session.generation == notice.number, "52: callers know a fence's number before the machine does")
         if notice.act.token == nil, let granted { givenUp.append(granted) } else { rebear() }
     }
 
@@ -84,7 +84,7 @@ extension World {
         machine.callersJoined(joined, isAwaited: isAwaited)
         for notice in notices { heed(notice) }
         var entered: (caller: Int, seen: Int)?
-        let granted = machine.grant.token?.value
+        let granted = machine.keeper.grant.token?.value
         expect(event)
         switch event {
         case .call, .join, .leave, .act, .actMeanwhile: break
@@ -151,7 +151,7 @@ extension World {
         case .lostEnds: endLost(error: nil)
         case .lostFails: endLost(error: TokenServiceError(.storeFailed))
         }
-        if [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.generation) }
+        if [.reset, .replace, .replaceExpired].contains(event) { fences.insert(machine.session.generation) }
         discarded = []
         let act = meanwhile.take()
         if let act, act != .refuses { perform(act) }
@@ -170,7 +170,7 @@ extension World {
             check(lobby.suspend(entered.caller, at: place), "a place that was just taken is there")
             callers[entered.caller] = .waiting(place, seen: entered.seen)
         }
-        var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.grant.token, refused?.token].compactMap {
+        var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.keeper.grant.token, refused?.token].compactMap {
             $0?.value
         }
         tokens += lobby.notices.compactMap { $0.act.token?.value }
@@ -189,7 +189,7 @@ extension World {
         }
         for id in forgotten.map(\.id) + machine.fenced.dropFirst().map(\.id) {
             loads.removeAll { $0.id == id }
-            machine.failed(TokenServiceError(.loadFailed), by: id, at: now)
+            machine.ended(.failed(TokenServiceError(.loadFailed)), by: id, at: now)
         }
         _ = machine.conclude()
     }
@@ -212,8 +212,8 @@ extension World {
 
     /// A token given from outside belongs to the generation that its own fence began.
     private mutating func rebear() {
-        guard let token = machine.grant.token else { return }
-        born[token.value]?.generation = machine.generation
+        guard let token = machine.keeper.grant.token else { return }
+        born[token.value]?.generation = machine.session.generation
     }
 
     /// Returns the generation that the caller saw, if it waits.
@@ -224,7 +224,7 @@ extension World {
             return seen
         }
         callers[index] = .idle
-        if seen >= machine.lastReset { checkSurvived(result) }
+        if seen >= machine.session.lastReset { checkSurvived(result) }
         if case .success(let token) = result {
             checkServed(token, since: seen, isArrival: false)
             checkSession(of: token, for: seen)
@@ -236,7 +236,7 @@ extension World {
     private mutating func endStore(finding token: AccessToken?, error: TokenServiceError?) {
         guard let operation = running else { return }
         running = nil
-        if let token, machine.generation > 0 { born[token.value]?.generation = -1 }
+        if let token, machine.session.generation > 0 { born[token.value]?.generation = -1 }
         machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error: error, at: now)
         if let token, operation.handsOver { givenUp.append(token.value) }
         checkLastWord(operation, error)
@@ -250,7 +250,7 @@ extension World {
     }
 
     private mutating func checkLastWord(_ operation: StoreQueue.Operation, _ error: TokenServiceError?) {
-        guard error == nil, operation.isWrite, machine.storage.operations.isEmpty, let last = machine.storage.lastWrite else {
+        guard error == nil, operation.isWrite, machine.keeper.queue.operations.isEmpty, let last = machine.keeper.queue.lastWrite else {
             return
         }
         check(operation.id == last.id, "46: what the service decided last is what the store has been told last")
@@ -259,7 +259,7 @@ extension World {
     private mutating func deliver(_ id: Int, _ token: (inout World, Load) -> AccessToken) {
         guard let index = loads.firstIndex(where: { $0.id == id }) else { return }
         let load = loads.remove(at: index)
-        let generation = machine.generation
+        let generation = machine.session.generation
         let token = token(&self, load)
         // If the server hands out an old token again, its lifetime begins again.
         if let lifetime = token.lifetime, token.value == refused?.token.value {
@@ -276,17 +276,17 @@ extension World {
             refusals[token.value] = nil
             barred.remove(token.value)
         }
-        machine.loaded(token, by: id, at: now)
-        check(machine.generation == generation, "a load is no fence")
+        machine.ended(.loaded(token), by: id, at: now)
+        check(machine.session.generation == generation, "a load is no fence")
         if isOutdated { givenUp.append(token.value) }
         if let meanwhile, !isOutdated, meanwhile != token {
-            givenUp.append(machine.grant.token == token ? meanwhile.value : token.value)
+            givenUp.append(machine.keeper.grant.token == token ? meanwhile.value : token.value)
         }
     }
 
     private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {
         loads.removeAll { $0.id == id }
-        machine.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter, by: id, at: now)
+        machine.ended(.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter), by: id, at: now)
     }
 
     /// A load fails with a new grant, which is kept or handed over.
@@ -294,16 +294,16 @@ extension World {
         let load = loads.first { $0.id == id }
         loads.removeAll { $0.id == id }
         let grant = newToken(lifetime: .zero, from: now)
-        born[grant.value]?.generation = load?.generation ?? machine.generation
+        born[grant.value]?.generation = load?.generation ?? machine.session.generation
         let isOutdated = isOutdated(id)
         let meanwhile = grantFromMeanwhile(for: id)
-        machine.failed(TokenServiceError(.loadFailed), salvaged: grant, by: id, at: now)
+        machine.ended(.failed(TokenServiceError(.loadFailed), salvaged: grant), by: id, at: now)
         if isOutdated {
             givenUp.append(grant.value)
         } else if let meanwhile {
-            givenUp.append(machine.grant.token == grant ? meanwhile.value : grant.value)
+            givenUp.append(machine.keeper.grant.token == grant ? meanwhile.value : grant.value)
         } else {
-            check(machine.grant.token == grant, "a salvaged grant is kept")
+            check(machine.keeper.grant.token == grant, "a salvaged grant is kept")
         }
     }
 
@@ -311,20 +311,20 @@ extension World {
     /// up.
     private func grantFromMeanwhile(for id: Int) -> AccessToken? {
         let flight = (machine.abandoned + [machine.state.flight].compactMap { $0 }).first { $0.id == id }
-        return flight?.previous == machine.grant.token ? nil : machine.grant.token
+        return flight?.previous == machine.keeper.grant.token ? nil : machine.keeper.grant.token
     }
 
     private mutating func ask() {
         guard let state = machine.askSignInState(at: now) else { return }
         switch state.code {
         case .validToken, .signedIn:
-            let last = machine.grant.token.flatMap { born[$0.value] }
-            check(last.map { $0.generation >= machine.lastReset } ?? false, "only a grant of this session counts")
+            let last = machine.keeper.grant.token.flatMap { born[$0.value] }
+            check(last.map { $0.generation >= machine.session.lastReset } ?? false, "only a grant of this session counts")
             check(state.code == .signedIn || machine.state.cached?.isValid(at: now) == true, "a valid token is valid")
         case .signedOut:
             let isRefused = if case .closed = machine.backOff.gate { true } else { false }
-            check(machine.grant.token == nil || isRefused && state.error != nil, "a grant counts until it is refused")
-        default: check(machine.isRestorePending && state.error != nil, "only a store that can't be read leaves it open")
+            check(machine.keeper.grant.token == nil || isRefused && state.error != nil, "a grant counts until it is refused")
+        default: check(machine.keeper.isUnread && state.error != nil, "only a store that can't be read leaves it open")
         }
     }
 

@@ -20,10 +20,10 @@ extension World {
         }
         func add(_ flight: Machine.Flight) {
             key += [age(flight.start), flight.publications == machine.publications ? 1 : 0, isNewer(flight)]
-            key.append(flight.previous == machine.grant.token ? 1 : 0)
+            key.append(flight.previous == machine.keeper.grant.token ? 1 : 0)
             switch flight.phase {
             case .loading: break
-            case .restoring: key.append(-6)
+            case .checking: key.append(-6)
             case .saving(let token, let origin): key += [origin == .program ? -7 : -8, verdict(token, flight)]
             }
         }
@@ -35,7 +35,7 @@ extension World {
         func storeKey(_ operation: StoreQueue.Operation) -> [Int] {
             let known = (machine.abandoned + [machine.state.flight].compactMap { $0 }).contains { $0.id == operation.flight }
             let flags = [operation.isLate, known, !operation.fences.isEmpty, operation.handsOver]
-            return [operation.kind.key] + flags.map { $0 ? 1 : 0 } + [operation.generation == machine.generation ? 1 : 0]
+            return [operation.kind.key] + flags.map { $0 ? 1 : 0 } + [operation.generation == machine.session.generation ? 1 : 0]
         }
         func add(_ cached: TokenService.CachedToken) {
             let end = steps(cached.expiry)
@@ -69,20 +69,20 @@ extension World {
         // An overtaken load only counts against the limit, for a time; any other can still bring a token. All that no longer
         // count are equivalent.
         let givenUp = machine.abandoned.map { flight in
-            let counts = self.counts(flight), isAlike = machine.hasStore && flight.publications != machine.publications
+            let counts = self.counts(flight), isAlike = machine.keeper.hasStore && flight.publications != machine.publications
             let kind = isAlike ? 0 : (counts ? age(flight.start) : 9) * 2 + isNewer(flight)
             return (counts: counts, key: kind * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()
         let fenced = machine.fenced.isEmpty ? [] : [-20]
         key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key } + fenced).sorted()
-        key += machine.storage.operations.flatMap(storeKey)
-        if let end = machine.storeLostFrom { key.append(steps(end)) }
-        if let lost { key += storeKey(lost) + [-32, lost.id == machine.storage.lastWrite?.id ? 1 : 0] }
-        if lost != nil, let last = machine.storage.lastWrite { key.append(last.kind.key) }
-        key.append((machine.isRestorePending ? 1 : 0) + (machine.isDrained ? 2 : 0))
+        key += machine.keeper.queue.operations.flatMap(storeKey)
+        if let end = machine.keeper.lostFrom { key.append(steps(end)) }
+        if let lost { key += storeKey(lost) + [-32, lost.id == machine.keeper.queue.lastWrite?.id ? 1 : 0] }
+        if lost != nil, let last = machine.keeper.queue.lastWrite { key.append(last.kind.key) }
+        key.append((machine.keeper.isUnread ? 1 : 0) + (machine.isDrained ? 2 : 0))
         key.append(-3)
-        key.append(machine.grant.token == nil ? 0 : 1)
+        key.append(machine.keeper.grant.token == nil ? 0 : 1)
         key += machine.backOff.key(at: now, steps: steps)
         key += machine.rejections.key(at: now)
         // Callers are equivalent, so count those that wait, those from before a reset, and new ones.
@@ -90,8 +90,8 @@ extension World {
         let ranks = callers.map { caller in
             switch caller {
             case .idle: 0
-            case .called(let seen): seen < machine.lastReset ? 1 : 10 + rank(seen)
-            case .waiting(_, let seen): seen < machine.lastReset ? 2 : 20 + rank(seen)
+            case .called(let seen): seen < machine.session.lastReset ? 1 : 10 + rank(seen)
+            case .waiting(_, let seen): seen < machine.session.lastReset ? 2 : 20 + rank(seen)
             }
         }
         key += lobby.notices.map { $0.key - 40 } + [meanwhile.map { Int($0.rawValue) } ?? -1]
@@ -105,7 +105,7 @@ extension TokenService.StateMachine.Phase {
     fileprivate var key: Int {
         switch self {
         case .loading: 0
-        case .restoring: 1
+        case .checking: 1
         case .saving: 2
         }
     }

@@ -92,7 +92,7 @@ struct World: Sendable {
         self.actsOutside = actsOutside
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
         machine = Machine(
-            policy: policy, isRepeatable: isRepeatable, hasStore: hasStore, timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
+            policy: policy, isRepeatable: isRepeatable, keptIn: hasStore ? .store : .memory, timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
             seed: 1)
         self.callers = Array(repeating: .idle, count: callers)
     }
@@ -100,7 +100,7 @@ struct World: Sendable {
     mutating func newToken(lifetime: Duration, from start: Duration) -> AccessToken {
         tokens += 1
         let token = AccessToken("token-\(tokens)", lifetime: lifetime, refreshToken: "grant-\(tokens)")
-        born[token.value] = (machine.generation, start + lifetime, Self.hardEnd(of: lifetime, from: start))
+        born[token.value] = (machine.session.generation, start + lifetime, Self.hardEnd(of: lifetime, from: start))
         return token
     }
 
@@ -116,7 +116,7 @@ struct World: Sendable {
     /// A readable description of the world.
     var text: String {
         let more =
-            (machine.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
+            (machine.keeper.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
             + (actsOutside ? ", acts outside the actor" : "")
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
     }
@@ -141,7 +141,7 @@ struct World: Sendable {
             default: true
             }
         }
-        guard machine.hasStore else { return true }
+        guard machine.keeper.hasStore else { return true }
         return switch event {
         case .failWithRetryAfter, .succeedWithRejected, .invalidateOlder, .succeedBarely: false
         case .replaceExpired, .failSalvaging, .retryNow, .invalidateCurrent: !drains
