@@ -37,7 +37,7 @@ extension TokenService {
     /// - Parameter isDrained: Called inside the actor, so that the last decision counts, in whatever order concurrent calls
     ///   arrive.
     package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
-        await visit { service in service.step { machine, _ in machine.drain(isDrained()) } }
+        await visit { service in service.step { machine, now in machine.drain(isDrained(), at: now) } }
     }
 
     /// Waits until no load and no save is under way; returns `false` if the limit passes first.
@@ -80,10 +80,13 @@ extension TokenService {
         let end = SingleResult<Void>()
         drains.append(end)
         let isSessionAtWork = ties?.session?.isAtWork ?? false
-        return (end, isSessionAtWork ? .forever : machine.isAtWorkUntil ?? .forever)
+        if isSessionAtWork { return (end, .forever) }
+        return (end, machine.isAtWorkUntil ?? machine.keeper.unsaved?.nextAttempt ?? .forever)
     }
 
-    private func isAtWork(at now: Duration) -> Bool { machine.isAtWork(at: now) || ties?.session?.isAtWork ?? false }
+    private func isAtWork(at now: Duration) -> Bool {
+        machine.isAtWork(at: now) || machine.keeper.unsaved?.nextAttempt != nil || ties?.session?.isAtWork ?? false
+    }
 
     func endDrains(at now: Duration) {
         guard !isAtWork(at: now) else { return }

@@ -124,7 +124,8 @@ extension TokenService {
             flightMembership.end()
             self.flightMembership = nil
         }
-        if let operationMembership, machine.keeper.queue.isLate || operationMembership.work != machine.keeper.queue.operations.first?.id {
+        let queue = machine.keeper.queue
+        if let operationMembership, queue.isLate || operationMembership.work != queue.operations.first?.id {
             operationMembership.end()
             self.operationMembership = nil
         }

@@ -98,7 +98,7 @@ public actor TokenService {
         wallClock = environment.wallClock
         machine = Machine(
             policy: policy, isRepeatable: loader.isRepeatable, keptIn: ties?.place ?? .memory, seed: seed)
-        if isDrained { machine.drain() }
+        if isDrained { machine.drain(at: .zero) }
     }
 
     /// The executor on which the actor's calls run; it needs no thread that a program can hold, unless the environment has another.

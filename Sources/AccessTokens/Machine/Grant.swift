@@ -253,13 +253,15 @@ extension TokenService.StateMachine {
     ///
     /// A load that no caller waits for doesn't keep a program alive. If the program ends in the middle of a load that spends a
     /// refresh token, the server has rotated the token and the new one is lost. A program in its first minute may be a
-    /// short-lived tool, so until then such a load starts only if a caller waits for it.
+    /// short-lived tool, so until then such a load starts only if a caller waits for it. The same applies while the store can't save
+    /// the refresh token.
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
-        return spendsGrant ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : cached.refreshFrom
+        guard spendsGrant else { return cached.refreshFrom }
+        return keeper.unsaved == nil ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : nil
     }
 
-    private var spendsGrant: Bool { !isRepeatable && (keeper.place == .lender || keeper.grant.token?.refreshToken != nil) }
+    var spendsGrant: Bool { !isRepeatable && (keeper.place == .lender || keeper.grant.token?.refreshToken != nil) }
 
     /// Whether the program started so recently that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }

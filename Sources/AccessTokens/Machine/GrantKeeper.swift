@@ -81,7 +81,13 @@ extension GrantKeeper {
         if case .record(let interval?) = place { nextCheck = now + interval }
     }
 
-    /// Saves a token; returns whether the flight has to wait for that. It doesn't if there is no store, or if the store is late.
+    /// When a hit has something to do for the keeper: a check of the record, or another save.
+    func nextDue(isDrained: Bool) -> Duration? {
+        if let unsaved, queue.operations.isEmpty { return unsaved.nextAttempt }
+        return isDrained ? nil : nextCheck
+    }
+
+    /// Saves a token; returns whether the flight has to wait for that, as it doesn't for a store that is late.
     mutating func save(
         _ token: AccessToken, from start: Duration, for flight: Int?, at now: Duration, _ outbox: inout Machine.Outbox
     ) -> Bool {
@@ -126,6 +132,15 @@ extension GrantKeeper {
 
     // MARK: The store
 
+    /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
+    var unsaved: StoreQueue.Unsaved? { isShared ? nil : queue.unsaved }
+
+    /// Repeats the last save or removal, if it failed.
+    mutating func saveAgain(at now: Duration, _ outbox: inout Machine.Outbox) {
+        guard unsaved != nil, queue.operations.isEmpty, let kind = queue.lastWrite?.kind else { return }
+        enqueue(kind, until: now + RefreshPolicy.storeTimeout, &outbox)
+    }
+
     /// When the running operation exceeds its limit, or counts as lost while another waits behind it.
     var nextDeadline: Duration? { queue.nextDeadline ?? (queue.operations.count > 1 ? lostFrom : nil) }
 
@@ -155,12 +170,12 @@ extension GrantKeeper {
         guard operation.id == queue.operations.first?.id else {
             // It counted as lost, and may have written after a later one, whose work is then repeated.
             _ = handOver(found?.token, by: operation, &outbox)
-            if let again = queue.endLost(operation, failed: error != nil) {
+            if let again = queue.endLost(operation, error, at: now) {
                 enqueue(again, until: now + RefreshPolicy.storeTimeout, &outbox)
             }
             return nil
         }
-        guard let operation = queue.end(failed: error != nil) else { return nil }
+        guard let operation = queue.end(error, hasRead: found != nil, at: now) else { return nil }
         begin(at: now, &outbox)
         if let token = handOver(found?.token, by: operation, &outbox) { givenUp.append(token) }
         return finish(operation, found: found, givenUp: givenUp, error: error, &outbox)
@@ -171,11 +186,14 @@ extension GrantKeeper {
     /// An operation so late that its callback must be lost is forgotten, and the next one begins beside it. Not with a shared
     /// grant, whose session runs the operations itself.
     mutating func elapse(to now: Duration, _ outbox: inout Machine.Outbox) -> [Report] {
-        var reports = queue.elapse(to: now).compactMap { finish($0, error: $0.isWrite ? .storeIsLate : readIsLate, isLate: true, &outbox) }
-        if let lostFrom, lostFrom <= now, let lost = queue.forgetFirst() {
+        var reports = queue.elapse(to: now).compactMap {
+            finish($0, error: $0.isWrite ? .storeIsLate : readIsLate, isLate: true, &outbox)
+        }
+        if let lostFrom, lostFrom <= now, let lost = queue.forgetFirst(at: now) {
             if let flight = lost.flight { reports.append((flight, .gaveUp)) }
             begin(at: now, &outbox)
         }
+        if let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
         return reports
     }
 

@@ -124,6 +124,11 @@ extension TokenService.StateMachine.State {
         self = Self(nil, flight, isStalled: isStalled)
     }
 
+    /// Begins a flight, or its next phase, beside the token, if there is one.
+    mutating func begin(_ flight: Flight) {
+        self = Self(cached, flight, isStalled: false)
+    }
+
     /// Adds to the number of callers that wait for the flight.
     mutating func addCallers(_ callers: Int) {
         guard callers > 0, case .loading(var flight) = self else { return }
@@ -249,15 +254,6 @@ extension TokenService.StateMachine.Flight {
     /// Whether it has only asked a store so far, and no server yet.
     var isLook: Bool {
         if case .checking = phase { true } else { false }
-    }
-
-    /// Begins its load, at once or after the store's answer.
-    mutating func beginLoad(_ number: Int, replacing grant: AccessToken?, at now: Duration) {
-        load = number
-        phase = .loading
-        start = now
-        deadline = limit
-        previous = grant
     }
 
     /// Holds a token that is about to be saved.

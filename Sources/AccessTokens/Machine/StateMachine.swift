@@ -175,8 +175,8 @@ extension TokenService.StateMachine {
     var snapshot: TokenService.Snapshot {
         let refreshFrom: Duration?
         if case .fresh(let cached) = state {
-            let refreshStart = refreshStart(of: cached), check = isDrained ? nil : keeper.nextCheck
-            refreshFrom = check.map { min(refreshStart ?? $0, $0) } ?? refreshStart
+            let refreshStart = refreshStart(of: cached), due = keeper.nextDue(isDrained: isDrained)
+            refreshFrom = due.map { min(refreshStart ?? $0, $0) } ?? refreshStart
         } else {
             refreshFrom = stalledUntil
         }
@@ -356,9 +356,7 @@ extension TokenService.StateMachine {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
             state = .fresh(cached)
         } else {
-            var flight = newFlight(callers: 0, at: now)
-            begin(&flight, .refreshStarted, at: now)
-            state = .refreshing(cached, flight)
+            startLoad(callers: 0, at: now)
         }
     }
 
@@ -370,7 +368,7 @@ extension TokenService.StateMachine {
         } else {
             outbox.start = FlightStart(flight)
         }
-        state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
+        state.begin(flight)
     }
 
     private mutating func newFlight(
@@ -390,22 +388,30 @@ extension TokenService.StateMachine {
         return isCrowded(at: now) ? TokenServiceError(.loadTimedOut) : nil
     }
 
-    /// Starts a load for callers, because there is no token.
+    /// Starts a load, for callers or ahead of the token's expiry.
     ///
     /// - Parameter limit: That of the check before it; `nil`: one of its own.
     private mutating func startLoad(callers: Int, until limit: Duration? = nil, at now: Duration) {
-        var flight = newFlight(callers: callers, until: limit, at: now)
-        begin(&flight, .loadStarted, at: now)
-        state = .loading(flight)
-    }
-
-    /// Begins the load of a flight, at once or after the store's answer.
-    private mutating func begin(_ flight: inout Flight, _ name: TokenEvent.Name, at now: Duration) {
+        // A program that ends in the middle of a load that spends a refresh token should at least have saved that.
+        if spendsGrant { keeper.saveAgain(at: now, &outbox) }
         rejections.loadStarts(at: now)
         loads += 1
-        flight.beginLoad(loads, replacing: keeper.grant.token, at: now)
+        var flight = newFlight(callers: callers, until: limit, at: now)
+        (flight.load, flight.previous) = (loads, keeper.grant.token)
         outbox.start = FlightStart(flight)
-        if outbox.isObserved { announce(name, flight) }
+        if outbox.isObserved {
+            announce(state.cached == nil ? .loadStarted : .refreshStarted, flight, error: keeper.unsaved?.error)
+        }
+        state.begin(flight)
+    }
+
+    /// Starts a load with a grant that came without a usable token.
+    private mutating func startLoadWithGrant(callers: Int, at now: Duration) {
+        if let error = obstacle(at: now) {
+            answerWaiters(.failure(error))
+        } else if isAwaited || !isTooEarly(at: now) {
+            startLoad(callers: callers, at: now)
+        }
     }
 
     // MARK: Questions
@@ -461,7 +467,11 @@ extension TokenService.StateMachine {
         guard var flight = ended else { return }
         switch outcome {
         case .loaded(let token): keep(token, of: flight, at: now)
-        case .saved(let error): saved(by: flight, error: error, at: now)
+        case .saved(let error):
+            guard case .saving(let token, let origin) = flight.phase else { return }
+            // A save that fails is reported as an event and doesn't fail the callers.
+            if let error { announce(.storeFailed, flight, error: error) }
+            accept(token, of: flight, from: origin, at: now)
         case .found(let token, let age): found(token, age: age, by: flight, at: now)
         // Gives up no grant: one that is no longer in the record was spent, or reported by the service that replaced it.
         case .token(let token, let age, let isAdopted):
@@ -506,7 +516,7 @@ extension TokenService.StateMachine {
         if flight.isGivenUp {
             abandoned.append(flight)
         } else {
-            state = state.cached.map { .refreshing($0, flight) } ?? .loading(flight)
+            state.begin(flight)
         }
     }
 
@@ -515,13 +525,6 @@ extension TokenService.StateMachine {
         publications += 1
         flight.hold(token, from: origin, publication: publications, at: now)
         abandoned.removeAll { $0.savedToken != nil }
-    }
-
-    /// A save that fails is reported as an event and doesn't fail the callers.
-    private mutating func saved(by flight: Flight, error: TokenServiceError?, at now: Duration) {
-        guard case .saving(let token, let origin) = flight.phase else { return }
-        if let error { announce(.storeFailed, flight, error: error) }
-        accept(token, of: flight, from: origin, at: now)
     }
 
     /// Hands out the token of an earlier run, or loads another if it is too old.
@@ -638,8 +641,7 @@ extension TokenService.StateMachine {
             guard !flight.isGivenUp else { return }
             // The program passed this token, and it expired while it was being saved: only its grant remains.
             if origin == .program, flaw.code == .tokenExpiredOnArrival {
-                if let error = obstacle(at: now) { return answerWaiters(.failure(error)) }
-                return isAwaited || !isTooEarly(at: now) ? startLoad(callers: flight.callers, at: now) : ()
+                return startLoadWithGrant(callers: flight.callers, at: now)
             }
             return fail(flaw, of: flight, at: now)
         }
@@ -805,11 +807,8 @@ extension TokenService.StateMachine {
         } else if !isExpired {
             state = .fresh(CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter()))
             answerWaiters(.success(token))
-        } else if let error = obstacle(at: now) {
-            answerWaiters(.failure(error))
-        } else if isAwaited || !isTooEarly(at: now) {
-            begin(&flight, .loadStarted, at: now)
-            state = .loading(flight)
+        } else {
+            startLoadWithGrant(callers: flight.callers, at: now)
         }
         cutOff(fenced)
     }
@@ -817,6 +816,7 @@ extension TokenService.StateMachine {
     /// Ends every pause and the refusal of the grant, because the user asked to try again.
     mutating func retryNow(at now: Duration) {
         elapse(to: now)
+        keeper.saveAgain(at: now, &outbox)
         backOff.reopen()
         guard var cached = state.cached else { return }
         cached.endPause()
@@ -834,8 +834,11 @@ extension TokenService.StateMachine {
     }
 
     /// Stops starting loads, refreshes and store checks, because the program is about to end, or starts them again.
-    mutating func drain(_ isDrained: Bool = true) {
+    ///
+    /// What couldn't be saved is saved again.
+    mutating func drain(_ isDrained: Bool = true, at now: Duration) {
         self.isDrained = isDrained
+        if isDrained { keeper.saveAgain(at: now, &outbox) }
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.

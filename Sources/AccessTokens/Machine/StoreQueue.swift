@@ -32,14 +32,25 @@ struct StoreQueue: Sendable {
 
     /// The save or removal that the service decided on last.
     private(set) var lastWrite: (id: Int, kind: Kind)?
-    /// Whether an operation that should have handed over the stored token was lost, so that the next one must do it.
+    /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
     private var owesHandOver = false
 
-    /// Whether the last save or removal failed, so that the store is out of date.
-    private var hasFailed = false
+    /// Why the last save or removal failed, so that the store is out of date; `nil`: it isn't, or that is being tried again.
+    private(set) var unsaved: Unsaved?
+    /// How many times in a row it failed.
+    private var failures = 0
+
+    /// A save or a removal to repeat.
+    struct Unsaved: Sendable {
+        let error: TokenServiceError
+        /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure.
+        ///
+        /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.
+        let nextAttempt: Duration?
+    }
 
     /// Whether the store is up to date and has nothing to do.
-    var isSettled: Bool { operations.isEmpty && !hasFailed }
+    var isSettled: Bool { operations.isEmpty && unsaved == nil }
 
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
@@ -66,22 +77,33 @@ struct StoreQueue: Sendable {
         // Callers don't wait for operations behind a late one.
         operation.isLate = isLate
         operations.append(operation)
-        if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
+        if operation.isWrite { (lastWrite, owesHandOver, unsaved) = ((count, kind), false, nil) }
         return dropped
     }
 
-    /// Ends the first operation; `failed` if it threw.
-    mutating func end(failed: Bool) -> Operation? {
+    /// Ends the first operation; `error` is what it threw, and `hasRead` whether it could hand over a token all the same.
+    mutating func end(
+        _ error: TokenServiceError?, hasRead: Bool = false, isLost: Bool = false, at now: Duration
+    ) -> Operation? {
         guard !operations.isEmpty else { return nil }
         let operation = operations.removeFirst()
-        if operation.isWrite { hasFailed = failed }
+        if operation.isWrite { note(error, isLost: isLost, at: now) }
+        if error != nil, operation.handsOver, !hasRead, operations.isEmpty { owesHandOver = true }
         return operation
     }
 
+    /// Notes how a save or removal has ended; another one supersedes it.
+    private mutating func note(_ error: TokenServiceError?, isLost: Bool = false, at now: Duration) {
+        failures = error == nil ? 0 : failures + 1
+        let pause = min(.seconds(1 << min(max(failures, 1) - 1, 6)), RefreshPolicy.longestPause)
+        let isSuperseded = operations.contains(where: \.isWrite)
+        unsaved = isSuperseded ? nil : error.map { Unsaved(error: $0, nextAttempt: isLost ? nil : now + pause) }
+    }
+
     /// Treats the running operation as lost, which is a failure.
-    mutating func forgetFirst() -> Operation? {
-        guard let lost = end(failed: true) else { return nil }
-        if operations.isEmpty { owesHandOver = lost.handsOver } else if lost.handsOver { operations[0].handsOver = true }
+    mutating func forgetFirst(at now: Duration) -> Operation? {
+        guard let lost = end(.storeIsLate, isLost: true, at: now) else { return nil }
+        if lost.handsOver, !operations.isEmpty { operations[0].handsOver = true }
         return lost
     }
 
@@ -89,9 +111,9 @@ struct StoreQueue: Sendable {
     ///
     /// - Returns: The kind of write to repeat, since this operation may have written after it; `nil` if nothing was decided
     ///   later, or if a later write hasn't begun yet.
-    mutating func endLost(_ lost: Operation, failed: Bool) -> Kind? {
+    mutating func endLost(_ lost: Operation, _ error: TokenServiceError?, at now: Duration) -> Kind? {
         guard let lastWrite, lastWrite.id != lost.id else {
-            hasFailed = failed
+            note(error, at: now)
             return nil
         }
         return operations.dropFirst().contains(where: \.isWrite) ? nil : lastWrite.kind

@@ -57,7 +57,9 @@ extension World {
                 checkServed(token, since: machine.session.lastReset, isArrival: true)
                 checkSession(of: token, for: seen)
             case .failure(let error):
-                check(error.code != .reset || seen < machine.session.lastReset, "52: a sign-out's error is for calls from before it")
+                check(
+                    error.code != .reset || seen < machine.session.lastReset, "52: a sign-out's error is for calls from before it"
+                )
             }
         }
     }

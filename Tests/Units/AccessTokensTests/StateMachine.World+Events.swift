@@ -142,8 +142,8 @@ extension World {
             refused = nil
             machine.reset(at: now)
         case .retryNow: machine.retryNow(at: now)
-        case .drain: machine.drain()
-        case .resume: machine.drain(false)
+        case .drain: machine.drain(at: now)
+        case .resume: machine.drain(false, at: now)
         case .ask: ask()
         case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
         case .storeEnds: endStore(finding: nil, error: nil)
@@ -170,9 +170,10 @@ extension World {
             check(lobby.suspend(entered.caller, at: place), "a place that was just taken is there")
             callers[entered.caller] = .waiting(place, seen: entered.seen)
         }
-        var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.keeper.grant.token, refused?.token].compactMap {
-            $0?.value
-        }
+        var tokens = [machine.state.cached?.token, machine.reserve?.token, held, machine.keeper.grant.token, refused?.token]
+            .compactMap {
+                $0?.value
+            }
         tokens += lobby.notices.compactMap { $0.act.token?.value }
         for flight in flights { if case .saving(let token, _) = flight.phase { tokens.append(token.value) } }
         born = born.filter { tokens.contains($0.key) }
@@ -250,7 +251,8 @@ extension World {
     }
 
     private mutating func checkLastWord(_ operation: StoreQueue.Operation, _ error: TokenServiceError?) {
-        guard error == nil, operation.isWrite, machine.keeper.queue.operations.isEmpty, let last = machine.keeper.queue.lastWrite else {
+        guard error == nil, operation.isWrite, machine.keeper.queue.operations.isEmpty, let last = machine.keeper.queue.lastWrite
+        else {
             return
         }
         check(operation.id == last.id, "46: what the service decided last is what the store has been told last")

@@ -92,7 +92,8 @@ struct World: Sendable {
         self.actsOutside = actsOutside
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
         machine = Machine(
-            policy: policy, isRepeatable: isRepeatable, keptIn: hasStore ? .store : .memory, timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
+            policy: policy, isRepeatable: isRepeatable, keptIn: hasStore ? .store : .memory,
+            timeoutsUntilForgotten: Self.timeoutsUntilForgotten,
             seed: 1)
         self.callers = Array(repeating: .idle, count: callers)
     }

@@ -76,7 +76,7 @@ import TokenServiceConcurrency
         var queue = StoreQueue()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
-        #expect(queue.end(failed: false) != nil && queue.end(failed: false) == nil)
+        #expect(queue.end(nil, at: .zero) != nil && queue.end(nil, at: .zero) == nil)
         queue.add(.remove, deadline: 15)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
     }
@@ -86,7 +86,7 @@ import TokenServiceConcurrency
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
         queue.add(Self.save, deadline: 11)
-        #expect(queue.end(failed: false) != nil && queue.begin(at: .seconds(20))?.isLate == false)
+        #expect(queue.end(nil, at: .zero) != nil && queue.begin(at: .seconds(20))?.isLate == false)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(25), "the store answers: what comes now waits for it again")
     }
 
@@ -116,7 +116,7 @@ import TokenServiceConcurrency
                     kind, generation: fence, deadline: now + .seconds(5), fence: isLate ? nil : fence, handsOver: true)
                 if case .remove = kind { check(queue.operations.count <= 2, "nothing is done before a removal for nothing") }
                 check(queue.operations.last?.kind.name == kind.name, "the last word is the last one's")
-            case 3: if let ended = queue.end(failed: false) { end(ended.fences, at: now) }
+            case 3: if let ended = queue.end(nil, at: .zero) { end(ended.fences, at: now) }
             default:
                 now += .seconds(1)
                 queue.elapse(to: now).forEach { end($0.fences, at: now) }
