@@ -16,7 +16,7 @@ import Foundation
 public struct TokenEvent: Sendable, Described {
     /// The kind of event, as a value to compare and to name a metric after.
     public struct Name: Sendable, Hashable, Described {
-        /// A load started because a caller waits for it.
+        /// A load started because a caller waits for it; with an error: the store couldn't save the refresh token that it spends.
         public static let loadStarted = Name(text: "loadStarted")
         /// A load started ahead of expiry, while callers get the current token.
         public static let refreshStarted = Name(text: "refreshStarted")

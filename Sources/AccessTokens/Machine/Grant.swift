@@ -258,7 +258,7 @@ extension TokenService.StateMachine {
     func refreshStart(of cached: CachedToken) -> Duration? {
         guard !isDrained else { return nil }
         guard spendsGrant else { return cached.refreshFrom }
-        return keeper.unsaved == nil ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : nil
+        return !keeper.isBehind ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : nil
     }
 
     var spendsGrant: Bool { !isRepeatable && (keeper.place == .lender || keeper.grant.token?.refreshToken != nil) }

@@ -135,7 +135,10 @@ extension GrantKeeper {
     /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
     var unsaved: StoreQueue.Unsaved? { isShared ? nil : queue.unsaved }
 
-    /// Repeats the last save or removal, if it failed.
+    /// Whether the store has yet to save or remove something.
+    var isBehind: Bool { !isShared && !queue.isSettled }
+
+    /// Repeats the last save or removal, if it failed and isn't being repeated.
     mutating func saveAgain(at now: Duration, _ outbox: inout Machine.Outbox) {
         guard unsaved != nil, queue.operations.isEmpty, let kind = queue.lastWrite?.kind else { return }
         enqueue(kind, until: now + RefreshPolicy.storeTimeout, &outbox)

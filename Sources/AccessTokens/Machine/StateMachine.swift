@@ -392,7 +392,6 @@ extension TokenService.StateMachine {
     ///
     /// - Parameter limit: That of the check before it; `nil`: one of its own.
     private mutating func startLoad(callers: Int, until limit: Duration? = nil, at now: Duration) {
-        // A program that ends in the middle of a load that spends a refresh token should at least have saved that.
         if spendsGrant { keeper.saveAgain(at: now, &outbox) }
         rejections.loadStarts(at: now)
         loads += 1
@@ -400,7 +399,8 @@ extension TokenService.StateMachine {
         (flight.load, flight.previous) = (loads, keeper.grant.token)
         outbox.start = FlightStart(flight)
         if outbox.isObserved {
-            announce(state.cached == nil ? .loadStarted : .refreshStarted, flight, error: keeper.unsaved?.error)
+            announce(
+                state.cached == nil ? .loadStarted : .refreshStarted, flight, error: spendsGrant ? keeper.unsaved?.error : nil)
         }
         state.begin(flight)
     }

@@ -35,7 +35,7 @@ struct StoreQueue: Sendable {
     /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
     private var owesHandOver = false
 
-    /// Why the last save or removal failed, so that the store is out of date; `nil`: it isn't, or that is being tried again.
+    /// The last save or removal, if it failed, so that the store is out of date.
     private(set) var unsaved: Unsaved?
     /// How many times in a row it failed.
     private var failures = 0
@@ -77,7 +77,7 @@ struct StoreQueue: Sendable {
         // Callers don't wait for operations behind a late one.
         operation.isLate = isLate
         operations.append(operation)
-        if operation.isWrite { (lastWrite, owesHandOver, unsaved) = ((count, kind), false, nil) }
+        if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
         return dropped
     }
 
@@ -92,12 +92,11 @@ struct StoreQueue: Sendable {
         return operation
     }
 
-    /// Notes how a save or removal has ended; another one supersedes it.
+    /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
     private mutating func note(_ error: TokenServiceError?, isLost: Bool = false, at now: Duration) {
         failures = error == nil ? 0 : failures + 1
         let pause = min(.seconds(1 << min(max(failures, 1) - 1, 6)), RefreshPolicy.longestPause)
-        let isSuperseded = operations.contains(where: \.isWrite)
-        unsaved = isSuperseded ? nil : error.map { Unsaved(error: $0, nextAttempt: isLost ? nil : now + pause) }
+        unsaved = error.map { Unsaved(error: $0, nextAttempt: isLost ? nil : now + pause) }
     }
 
     /// Treats the running operation as lost, which is a failure.

@@ -84,6 +84,10 @@ extension World {
 
     private mutating func start(_ flight: TokenService.StateMachine.Flight) {
         check(!machine.isDrained, "a drained service starts no load")
+        check(
+            machine.state.cached == nil || flight.previous?.refreshToken == nil || machine.isRepeatable
+                || !machine.keeper.isBehind,
+            "50: no refresh ahead spends a grant while the store is behind")
         check(loads.count(where: stands) <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
         check(
             machine.isRepeatable || !loads.contains(where: stands), "an unrepeatable load is not repeated while it runs")

@@ -78,7 +78,7 @@ extension World {
         key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key } + fenced).sorted()
         key += machine.keeper.queue.operations.flatMap(storeKey)
         if let end = machine.keeper.lostFrom { key.append(steps(end)) }
-        if let unsaved = machine.keeper.unsaved, let last = machine.keeper.queue.lastWrite {
+        if let unsaved = machine.keeper.unsaved, running == nil, let last = machine.keeper.queue.lastWrite {
             key += [-33, steps(unsaved.nextAttempt), last.kind.key]
         }
         if let lost { key += storeKey(lost) + [-32, lost.id == machine.keeper.queue.lastWrite?.id ? 1 : 0] }
