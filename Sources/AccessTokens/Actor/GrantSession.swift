@@ -167,7 +167,7 @@ extension TokenService {
     ///
     /// - Returns: Whether the flight's session is still the current one.
     private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
-        if machine.keeper.queue.operations.isEmpty { handOver(session.takeDisplaced()) }
+        if machine.keeper.operations.isEmpty { handOver(session.takeDisplaced()) }
         // Asked only after the fences that come first.
         let end = step { machine, _ in
             let end = session.takeEnd()

@@ -110,7 +110,7 @@ extension TokenService {
     }
 
     /// Does the same for a store operation, which may be a part of the flight.
-    func membership(of operation: StoreQueue.Operation) -> LoadMembership {
+    func membership(of operation: GrantKeeper.Operation) -> LoadMembership {
         if let flight = operation.flight, flight == machine.state.flightID { return membershipOfFlight(flight) }
         let membership = LoadMembership(of: self, work: operation.id)
         operationMembership = membership
@@ -124,8 +124,8 @@ extension TokenService {
             flightMembership.end()
             self.flightMembership = nil
         }
-        let queue = machine.keeper.queue
-        if let operationMembership, queue.isLate || operationMembership.work != queue.operations.first?.id {
+        let keeper = machine.keeper
+        if let operationMembership, keeper.isLate || operationMembership.work != keeper.operations.first?.id {
             operationMembership.end()
             self.operationMembership = nil
         }

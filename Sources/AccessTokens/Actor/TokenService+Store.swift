@@ -14,7 +14,7 @@ extension TokenService {
     ///
     /// - Parameter urgency: The urgency of the waiters. An operation that a flight waits for is made more urgent when a more
     ///   urgent caller joins.
-    func perform(_ operation: StoreQueue.Operation, urgency: Urgency, at now: Duration) {
+    func perform(_ operation: GrantKeeper.Operation, urgency: Urgency, at now: Duration) {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
@@ -33,7 +33,7 @@ extension TokenService {
     }
 
     @concurrent private static func perform(
-        _ operation: StoreQueue.Operation, _ stored: StoredToken?, in store: any TokenStore
+        _ operation: GrantKeeper.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
         // If the token can't be read, it can't be revoked; it is removed or overwritten anyway.
         var found: StoredToken?
@@ -57,7 +57,7 @@ extension TokenService {
         }
     }
 
-    private func finish(_ operation: StoreQueue.Operation, with outcome: Outcome) {
+    private func finish(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         storing = nil
         var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
@@ -87,7 +87,7 @@ extension TokenService {
     }
 
     /// The value to save: the token and, on the wall clock, the moment from which its lifetime counts.
-    private func stored(by operation: StoreQueue.Operation, at now: Duration) -> StoredToken? {
+    private func stored(by operation: GrantKeeper.Operation, at now: Duration) -> StoredToken? {
         guard case .save(let token, let start) = operation.kind else { return nil }
         return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }

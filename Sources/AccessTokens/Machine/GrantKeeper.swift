@@ -4,7 +4,6 @@
 /// effects, and reports how flights have ended. Only the machine's file changes it.
 struct GrantKeeper: Sendable {
     typealias Machine = TokenService.StateMachine
-    typealias Operation = StoreQueue.Operation
     /// How a flight has ended.
     typealias Report = (flight: Int, outcome: FlightOutcome)
 
@@ -27,8 +26,20 @@ struct GrantKeeper: Sendable {
     /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
     let patience: Duration
     var grant: Grant
-    /// The store's running and pending operations.
-    private(set) var queue = StoreQueue()
+    /// The operations of the store: the first one runs, the others wait in the order in which the service decided on them.
+    ///
+    /// There are never more than a few: a pending one that a later one supersedes is dropped before it begins, so a hanging store
+    /// accumulates nothing.
+    private(set) var operations: [Operation] = []
+    private var count = 0
+    /// The save or removal that the service decided on last.
+    private(set) var lastWrite: (id: Int, kind: Kind)?
+    /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
+    private var owesHandOver = false
+    /// The last save or removal, if it failed, so that the store is out of date.
+    private var failedWrite: Unsaved?
+    /// How many times in a row it failed.
+    private var failures = 0
     /// Whether it is unknown what an earlier run left in the store.
     private(set) var isUnread: Bool
     /// Why the store couldn't be read when it was asked last.
@@ -51,6 +62,45 @@ struct GrantKeeper: Sendable {
 }
 
 extension GrantKeeper {
+    /// The kinds of operations.
+    enum Kind: Sendable {
+        case load
+        case save(AccessToken, start: Duration)
+        case remove
+    }
+
+    struct Operation: Sendable {
+        let id: Int
+        let kind: Kind
+        /// The number of fences when the service decided on it.
+        let generation: Int
+        /// When nothing waits for it any longer.
+        var deadline: Duration
+        /// The flight that continues when it ends.
+        var flight: Int?
+        /// The fences whose callers wait for its end.
+        var fences: [Int] = []
+        /// Whether it first reads the stored token, which the service doesn't know and which has to be revoked.
+        var handsOver = false
+        /// Whether its deadline or an earlier operation's has passed, so that nothing waits for it any longer.
+        var isLate = false
+
+        /// Whether it changes what the store has.
+        var isWrite: Bool { if case .load = kind { false } else { true } }
+
+        /// Why the service gives up what it finds in the store.
+        fileprivate var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
+    }
+
+    /// A save or a removal to repeat.
+    struct Unsaved: Sendable {
+        let error: TokenServiceError
+        /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure.
+        ///
+        /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.
+        let nextAttempt: Duration?
+    }
+
     var hasStore: Bool { grant.hasStore }
 
     /// Whether a session performs whole flights with a record that other services change, too.
@@ -64,7 +114,7 @@ extension GrantKeeper {
     /// Reads what is kept, for a flight; returns the flight's limit, or `nil` if the record's session performs it.
     mutating func read(for flight: Int, at now: Duration, _ outbox: inout Machine.Outbox) -> Duration? {
         guard !isShared else { return nil }
-        enqueue(.load, flight: flight, until: now + readLimit, &outbox)
+        add(.load, flight: flight, until: now + readLimit, &outbox)
         return now + readLimit
     }
 
@@ -83,7 +133,7 @@ extension GrantKeeper {
 
     /// When a hit has something to do for the keeper: a check of the record, or another save.
     func nextDue(isDrained: Bool) -> Duration? {
-        if let unsaved, queue.operations.isEmpty { return unsaved.nextAttempt }
+        if let unsaved, operations.isEmpty { return unsaved.nextAttempt }
         return isDrained ? nil : nextCheck
     }
 
@@ -92,8 +142,8 @@ extension GrantKeeper {
         _ token: AccessToken, from start: Duration, for flight: Int?, at now: Duration, _ outbox: inout Machine.Outbox
     ) -> Bool {
         guard hasStore else { return false }
-        let waiting = queue.isLate ? nil : flight
-        enqueue(.save(token, start: start), flight: waiting, until: now + RefreshPolicy.storeTimeout, &outbox)
+        let waiting = isLate ? nil : flight
+        add(.save(token, start: start), flight: waiting, until: now + RefreshPolicy.storeTimeout, &outbox)
         return waiting != nil
     }
 
@@ -108,8 +158,8 @@ extension GrantKeeper {
     ) -> Bool {
         outbox.effects.append(.gaveUp(outbox.discard(grant.put(token, .replaced)), fence: generation))
         guard hasStore else { return endFence(&outbox) }
-        let waiting = queue.isLate ? nil : flight
-        enqueue(
+        let waiting = isLate ? nil : flight
+        add(
             .save(token, start: start), flight: waiting, isFence: true, handsOver: isUnread || isShared,
             until: now + RefreshPolicy.storeTimeout, &outbox)
         isUnread = false
@@ -121,7 +171,7 @@ extension GrantKeeper {
         outbox.effects.append(.gaveUp(outbox.discard(grant.put(nil, .signedOut)), fence: generation))
         isUnread = false
         guard hasStore else { return _ = endFence(&outbox) }
-        enqueue(.remove, isFence: true, handsOver: true, until: now + RefreshPolicy.storeTimeout, &outbox)
+        add(.remove, isFence: true, handsOver: true, until: now + RefreshPolicy.storeTimeout, &outbox)
     }
 
     /// Ends the last fence, for which there is no store to wait for.
@@ -132,34 +182,37 @@ extension GrantKeeper {
 
     // MARK: The store
 
+    /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
+    var isLate: Bool { operations.first?.isLate ?? false }
+
     /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
-    var unsaved: StoreQueue.Unsaved? { isShared ? nil : queue.unsaved }
+    var unsaved: Unsaved? { isShared ? nil : failedWrite }
 
     /// Whether the store has yet to save or remove something.
-    var isBehind: Bool { !isShared && !queue.isSettled }
+    var isBehind: Bool { !isShared && (!operations.isEmpty || failedWrite != nil) }
 
     /// Repeats the last save or removal, if it failed and isn't being repeated.
     mutating func saveAgain(at now: Duration, _ outbox: inout Machine.Outbox) {
-        guard unsaved != nil, queue.operations.isEmpty, let kind = queue.lastWrite?.kind else { return }
-        enqueue(kind, until: now + RefreshPolicy.storeTimeout, &outbox)
+        guard unsaved != nil, operations.isEmpty, let kind = lastWrite?.kind else { return }
+        add(kind, until: now + RefreshPolicy.storeTimeout, &outbox)
     }
 
     /// When the running operation exceeds its limit, or counts as lost while another waits behind it.
-    var nextDeadline: Duration? { queue.nextDeadline ?? (queue.operations.count > 1 ? lostFrom : nil) }
+    var nextDeadline: Duration? { isLate ? operations.count > 1 ? lostFrom : nil : operations.first?.deadline }
 
     /// When the running operation counts as lost; `nil` if it isn't late, or if its session runs it.
-    var lostFrom: Duration? { queue.isLate && !isShared ? isAtWorkUntil : nil }
+    var lostFrom: Duration? { isLate && !isShared ? isAtWorkUntil : nil }
 
     /// When the running operation should have ended at the latest, even if nothing waits for it; `nil`: none runs.
-    var isAtWorkUntil: Duration? { queue.operations.first.map { $0.deadline + patience } }
+    var isAtWorkUntil: Duration? { operations.first.map { $0.deadline + patience } }
 
     /// When the service can be released without a loss: the store is up to date, or the callback of a read was lost.
     var idleFrom: Duration? {
         // Nothing but memory has the refresh token.
         guard hasStore || grant.token?.refreshToken == nil else { return nil }
         // A shared store's session knows whether a write is missing: a later flight may have repeated one that failed.
-        if isShared ? queue.operations.isEmpty : queue.isSettled { return .zero }
-        return queue.operations.count == 1 && !queue.operations[0].isWrite ? lostFrom : nil
+        if isShared ? operations.isEmpty : !isBehind { return .zero }
+        return operations.count == 1 && !operations[0].isWrite ? lostFrom : nil
     }
 
     /// Takes the end of an operation, in time or late.
@@ -169,19 +222,29 @@ extension GrantKeeper {
         _ operation: Operation, found: Machine.Found?, givenUp: [AccessToken], error: TokenServiceError?, at now: Duration,
         _ outbox: inout Machine.Outbox
     ) -> Report? {
-        var givenUp = givenUp
-        guard operation.id == queue.operations.first?.id else {
-            // It counted as lost, and may have written after a later one, whose work is then repeated.
-            _ = handOver(found?.token, by: operation, &outbox)
-            if let again = queue.endLost(operation, error, at: now) {
-                enqueue(again, until: now + RefreshPolicy.storeTimeout, &outbox)
-            }
+        guard operation.id == operations.first?.id else {
+            lostOperationEnded(operation, found: found?.token, error, at: now, &outbox)
             return nil
         }
-        guard let operation = queue.end(error, hasRead: found != nil, at: now) else { return nil }
-        begin(at: now, &outbox)
+        var givenUp = givenUp
+        let operation = removeFirst(error, hasRead: found != nil, at: now, &outbox)
         if let token = handOver(found?.token, by: operation, &outbox) { givenUp.append(token) }
         return finish(operation, found: found, givenUp: givenUp, error: error, &outbox)
+    }
+
+    /// Takes the end of an operation that counted as lost.
+    ///
+    /// It may have written after a later one, whose work is then repeated, unless a write that hasn't begun yet follows anyway.
+    private mutating func lostOperationEnded(
+        _ lost: Operation, found: AccessToken?, _ error: TokenServiceError?, at now: Duration, _ outbox: inout Machine.Outbox
+    ) {
+        guard lost.isWrite, let lastWrite else { return }
+        _ = handOver(found, by: lost, &outbox)
+        if lastWrite.id == lost.id {
+            note(error, at: now)
+        } else if !operations.dropFirst().contains(where: \.isWrite) {
+            add(lastWrite.kind, until: now + RefreshPolicy.storeTimeout, &outbox)
+        }
     }
 
     /// Compares the limits of the store's operations with the time; a late answer is still used.
@@ -189,19 +252,52 @@ extension GrantKeeper {
     /// An operation so late that its callback must be lost is forgotten, and the next one begins beside it. Not with a shared
     /// grant, whose session runs the operations itself.
     mutating func elapse(to now: Duration, _ outbox: inout Machine.Outbox) -> [Report] {
-        var reports = queue.elapse(to: now).compactMap {
-            finish($0, error: $0.isWrite ? .storeIsLate : readIsLate, isLate: true, &outbox)
+        var reports: [Report] = []
+        if !isLate, let deadline = operations.first?.deadline, deadline <= now {
+            let late = operations
+            for index in operations.indices {
+                operations[index].isLate = true
+                operations[index].fences = []
+                // A late restored token is still used; a token that was to be saved is published unsaved.
+                if operations[index].isWrite { operations[index].flight = nil }
+            }
+            reports = late.compactMap {
+                finish($0, error: $0.isWrite ? .storeIsLate : readIsLate, isLate: true, &outbox)
+            }
         }
-        if let lostFrom, lostFrom <= now, let lost = queue.forgetFirst(at: now) {
+        if let lostFrom, lostFrom <= now {
+            let lost = removeFirst(.storeIsLate, isLost: true, at: now, &outbox)
             if let flight = lost.flight { reports.append((flight, .gaveUp)) }
-            begin(at: now, &outbox)
         }
         if let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
         return reports
     }
 
-    private mutating func begin(at now: Duration, _ outbox: inout Machine.Outbox) {
-        if let next = queue.begin(at: now) { outbox.effects.append(.perform(next)) }
+    /// Takes out the operation that has ended or is lost, and begins the next one.
+    ///
+    /// One that waited behind a late one gets a new limit, since the store is responding.
+    private mutating func removeFirst(
+        _ error: TokenServiceError?, hasRead: Bool = false, isLost: Bool = false, at now: Duration,
+        _ outbox: inout Machine.Outbox
+    ) -> Operation {
+        let operation = operations.removeFirst()
+        if operation.isWrite { note(error, isLost: isLost, at: now) }
+        let owes = error != nil && operation.handsOver && !hasRead
+        guard !operations.isEmpty else {
+            owesHandOver = owesHandOver || owes
+            return operation
+        }
+        if owes { operations[0].handsOver = true }
+        if isLate { (operations[0].isLate, operations[0].deadline) = (false, now + RefreshPolicy.storeTimeout) }
+        outbox.effects.append(.perform(operations[0]))
+        return operation
+    }
+
+    /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
+    private mutating func note(_ error: TokenServiceError?, isLost: Bool = false, at now: Duration) {
+        failures = error == nil ? 0 : failures + 1
+        let pause = min(.seconds(1 << min(max(failures, 1) - 1, 6)), RefreshPolicy.longestPause)
+        failedWrite = error.map { Unsaved(error: $0, nextAttempt: isLost ? nil : now + pause) }
     }
 
     /// Finishes an operation that has ended or is late, with the fences that waited for it; returns how its flight has ended.
@@ -233,21 +329,45 @@ extension GrantKeeper {
         return outbox.discard(grant.giveUp(found, operation.reason))
     }
 
-    /// Puts an operation behind the earlier ones; nothing waits for it if the store is late.
+    /// Puts an operation behind the earlier ones, in place of the pending ones that it supersedes; nothing waits for it if the store
+    /// is late.
     @inline(never)
-    private mutating func enqueue(
-        _ kind: StoreQueue.Kind, flight: Int? = nil, isFence: Bool = false, handsOver: Bool = false, until deadline: Duration,
+    mutating func add(
+        _ kind: Kind, flight: Int? = nil, isFence: Bool = false, handsOver: Bool = false, until deadline: Duration,
         _ outbox: inout Machine.Outbox
     ) {
-        let isLate = queue.isLate
-        queue.add(
-            kind, generation: generation, deadline: deadline, flight: flight, fence: isFence && !isLate ? generation : nil,
-            handsOver: handsOver)
+        let isLate = isLate, dropped = dropPending(before: kind)
+        count += 1
+        var operation = Operation(
+            id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
+            handsOver: handsOver || owesHandOver || dropped.contains(where: \.handsOver), isLate: isLate)
+        for other in dropped where !other.fences.isEmpty {
+            operation.fences += other.fences
+            // Merging must not extend a fence's deadline.
+            operation.deadline = min(operation.deadline, other.deadline)
+        }
+        if isFence, !isLate { operation.fences.append(generation) }
+        operations.append(operation)
+        if operation.isWrite { (lastWrite, owesHandOver) = ((count, kind), false) }
         if isLate {
             outbox.announce(.storeFailed, generation, error: .storeIsLate)
             if isFence { outbox.effects.append(.endFences([generation], givenUp: [], .storeIsLate)) }
         }
-        if queue.operations.count == 1 { outbox.effects.append(.perform(queue.operations[0])) }
+        if operations.count == 1 { outbox.effects.append(.perform(operation)) }
+    }
+
+    /// A removal supersedes everything before it; a save supersedes other saves and loads.
+    private mutating func dropPending(before kind: Kind) -> [Operation] {
+        let isPointless = { (operation: Operation) in
+            switch (operation.kind, kind) {
+            case (_, .load), (.remove, .save): false
+            default: true
+            }
+        }
+        let pending = operations.dropFirst()
+        operations.removeLast(pending.count)
+        operations += pending.filter { !isPointless($0) }
+        return pending.filter(isPointless)
     }
 }
 

@@ -114,7 +114,7 @@ extension TokenService.StateMachine {
     enum Effect: Sendable {
         case cancel(flight: Int)
         /// Perform an operation of the store; one runs at a time.
-        case perform(StoreQueue.Operation)
+        case perform(GrantKeeper.Operation)
         /// The token that the service itself gave up for a fence.
         case gaveUp(AccessToken?, fence: Int)
         /// End fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
@@ -334,7 +334,7 @@ extension TokenService.StateMachine {
                 check(callers, at: now)
             } else if !keeper.isUnread {
                 startLoad(callers: callers, at: now)
-            } else if keeper.queue.isLate {
+            } else if keeper.isLate {
                 return .failure(keeper.readIsLate)
             } else {
                 check(callers, at: now)
@@ -422,7 +422,7 @@ extension TokenService.StateMachine {
     mutating func askSignInState(at now: Duration) -> SignInState? {
         elapse(to: now)
         if keeper.isUnread, case .empty = state {
-            if let error = obstacle(at: now) ?? (keeper.queue.isLate ? keeper.readIsLate : nil) {
+            if let error = obstacle(at: now) ?? (keeper.isLate ? keeper.readIsLate : nil) {
                 return SignInState(.unknown, error: error)
             }
             check(0, at: now)
@@ -484,6 +484,7 @@ extension TokenService.StateMachine {
             flight.isCostly = isCostly || salvaged != nil
             if let salvaged, keepGrant(salvaged, bringsToken: false, of: flight) {
                 _ = keeper.save(salvaged, from: flight.start, for: nil, at: now, &outbox)
+                forgetOvertakenSaves()
             }
             guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
             // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
@@ -520,11 +521,18 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Lets a flight wait until its token is saved; an older flight that waits for the same is overtaken.
+    /// Lets a flight wait until its token is saved.
     private mutating func hold(_ token: AccessToken, in flight: inout Flight, from origin: Origin, at now: Duration) {
         publications += 1
         flight.hold(token, from: origin, publication: publications, at: now)
-        abandoned.removeAll { $0.savedToken != nil }
+        forgetOvertakenSaves()
+    }
+
+    /// Forgets the older flights whose save a later one has superseded before it began.
+    private mutating func forgetOvertakenSaves() {
+        abandoned.removeAll { flight in
+            flight.savedToken != nil && !keeper.operations.contains { $0.flight == flight.id }
+        }
     }
 
     /// Hands out the token of an earlier run, or loads another if it is too old.
@@ -871,7 +879,8 @@ extension TokenService.StateMachine {
 
     /// Takes the end of a store's operation, in time or late; the keeper says what it means for a flight.
     mutating func storeEnded(
-        _ operation: StoreQueue.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?, at now: Duration
+        _ operation: GrantKeeper.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?,
+        at now: Duration
     ) {
         expireToken(at: now)
         defer { elapse(to: now) }

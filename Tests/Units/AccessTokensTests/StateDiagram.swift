@@ -75,7 +75,7 @@ struct StateDiagram {
         world.machine.forgetStalledFlight(at: world.now)
         let remaining = world.place
         if remaining != afterwards { add(Step(from: afterwards, event: .forgotten, to: remaining), kind) }
-        let isAwaited = world.machine.keeper.queue.operations.contains { !$0.isLate && $0.flight != nil }
+        let isAwaited = world.machine.keeper.operations.contains { !$0.isLate && $0.flight != nil }
         world.machine.timeOutStore(at: world.now)
         if isAwaited { add(Step(from: remaining, event: .storeTimeOut, to: world.place), kind) }
     }

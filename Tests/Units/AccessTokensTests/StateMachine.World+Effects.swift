@@ -5,7 +5,7 @@ extension World {
     mutating func performEffects() {
         let ending = machine.conclude()
         // The callback is considered lost.
-        if let late = running, late.id != machine.keeper.queue.operations.first?.id {
+        if let late = running, late.id != machine.keeper.operations.first?.id {
             check(now >= late.deadline + machine.policy.loadTimeout * (Self.timeoutsUntilForgotten - 1), "46: but not too early")
             if late.isWrite { lost = late }
             running = nil
@@ -105,7 +105,7 @@ extension World {
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
         guard let (generation, end, hardEnd) = born[token.value] else { return check(false, "a token from nowhere") }
         check(now < end, "an expired token is not served")
-        for case .save(let saving, _) in machine.keeper.queue.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
+        for case .save(let saving, _) in machine.keeper.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
             check(saving.value != token.value, "a token is saved before it is served")
         }
         if !isArrival {
@@ -164,24 +164,24 @@ extension World {
         lobby.waiters.forEach { queued.append($0) }
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
         if machine.signInState == nil, let flight = machine.state.flight {
-            let isUnderWay = machine.keeper.queue.operations.contains { $0.flight == flight.id }
+            let isUnderWay = machine.keeper.operations.contains { $0.flight == flight.id }
             check(flight.isLook && isUnderWay, "a question waits for the store only")
         }
         check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
         if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
         if let flight = machine.state.flight {
-            let atWork = loads.map(\.id) + machine.keeper.queue.operations.compactMap(\.flight)
+            let atWork = loads.map(\.id) + machine.keeper.operations.compactMap(\.flight)
             check(atWork.contains(flight.id), "the current flight is under way")
             check(!flight.isGivenUp && machine.abandoned.allSatisfy(\.isGivenUp), "a flight is current or given up")
             check(!machine.abandoned.contains { $0.id == flight.id }, "a flight is current or abandoned")
         }
         let flights = (machine.abandoned + [machine.state.flight].compactMap { $0 }).map(\.id) + machine.fenced.map(\.id)
-        let stored = machine.keeper.queue.operations.compactMap(\.flight).filter(flights.contains)
+        let stored = machine.keeper.operations.compactMap(\.flight).filter(flights.contains)
         check(flights.count == loads.count + stored.count, "every load is accounted for")
-        check(machine.keeper.queue.operations.count <= 3, "a store that hangs collects nothing")
-        check(running?.id == machine.keeper.queue.operations.first?.id, "the first operation runs")
-        check(fences.isSubset(of: machine.keeper.queue.operations.flatMap(\.fences)), "no fence waits for nothing")
-        if machine.keeper.queue.isLate {
+        check(machine.keeper.operations.count <= 3, "a store that hangs collects nothing")
+        check(running?.id == machine.keeper.operations.first?.id, "the first operation runs")
+        check(fences.isSubset(of: machine.keeper.operations.flatMap(\.fences)), "no fence waits for nothing")
+        if machine.keeper.isLate {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }

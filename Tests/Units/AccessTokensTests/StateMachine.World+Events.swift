@@ -250,8 +250,8 @@ extension World {
         checkLastWord(operation, error)
     }
 
-    private mutating func checkLastWord(_ operation: StoreQueue.Operation, _ error: TokenServiceError?) {
-        guard error == nil, operation.isWrite, machine.keeper.queue.operations.isEmpty, let last = machine.keeper.queue.lastWrite
+    private mutating func checkLastWord(_ operation: GrantKeeper.Operation, _ error: TokenServiceError?) {
+        guard error == nil, operation.isWrite, machine.keeper.operations.isEmpty, let last = machine.keeper.lastWrite
         else {
             return
         }

@@ -32,7 +32,7 @@ extension World {
             let end = token.lifetime.map { Self.hardEnd(of: $0, from: flight.start) }
             return steps(end) * 2 + (refused?.token.value == token.value ? 1 : 0)
         }
-        func storeKey(_ operation: StoreQueue.Operation) -> [Int] {
+        func storeKey(_ operation: GrantKeeper.Operation) -> [Int] {
             let known = (machine.abandoned + [machine.state.flight].compactMap { $0 }).contains { $0.id == operation.flight }
             let flags = [operation.isLate, known, !operation.fences.isEmpty, operation.handsOver]
             return [operation.kind.key] + flags.map { $0 ? 1 : 0 } + [operation.generation == machine.session.generation ? 1 : 0]
@@ -76,13 +76,13 @@ extension World {
         key += givenUp.filter(\.counts).map(\.key).sorted()
         let fenced = machine.fenced.isEmpty ? [] : [-20]
         key += Set(givenUp.filter { !$0.counts }.map { -20 - $0.key } + fenced).sorted()
-        key += machine.keeper.queue.operations.flatMap(storeKey)
+        key += machine.keeper.operations.flatMap(storeKey)
         if let end = machine.keeper.lostFrom { key.append(steps(end)) }
-        if let unsaved = machine.keeper.unsaved, running == nil, let last = machine.keeper.queue.lastWrite {
+        if let unsaved = machine.keeper.unsaved, running == nil, let last = machine.keeper.lastWrite {
             key += [-33, steps(unsaved.nextAttempt), last.kind.key]
         }
-        if let lost { key += storeKey(lost) + [-32, lost.id == machine.keeper.queue.lastWrite?.id ? 1 : 0] }
-        if lost != nil, let last = machine.keeper.queue.lastWrite { key.append(last.kind.key) }
+        if let lost { key += storeKey(lost) + [-32, lost.id == machine.keeper.lastWrite?.id ? 1 : 0] }
+        if lost != nil, let last = machine.keeper.lastWrite { key.append(last.kind.key) }
         key.append((machine.keeper.isUnread ? 1 : 0) + (machine.isDrained ? 2 : 0))
         key.append(-3)
         key.append(machine.keeper.grant.token == nil ? 0 : 1)
@@ -114,7 +114,7 @@ extension TokenService.StateMachine.Phase {
     }
 }
 
-extension StoreQueue.Kind {
+extension GrantKeeper.Kind {
     fileprivate var key: Int {
         switch self {
         case .load: -9

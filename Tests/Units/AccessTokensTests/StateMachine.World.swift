@@ -50,9 +50,9 @@ struct World: Sendable {
     var callers: [Caller]
     var loads: [Load] = []
     /// The store's current work.
-    var running: StoreQueue.Operation?
+    var running: GrantKeeper.Operation?
     /// The last save or removal that was considered lost, and may still end.
-    var lost: StoreQueue.Operation?
+    var lost: GrantKeeper.Operation?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
     /// The grants that the last event gave up.

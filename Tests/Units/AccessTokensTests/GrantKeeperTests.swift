@@ -4,12 +4,12 @@ import TokenServiceConcurrency
 
 @testable import AccessTokens
 
-@Suite struct StoreQueueTests {
+@Suite("The order of a store's operations") struct GrantKeeperTests {
     private static let token = AccessToken("a", refreshToken: "r")
-    private static let save = StoreQueue.Kind.save(token, start: .zero)
+    private static let save = GrantKeeper.Kind.save(token, start: .zero)
 
     @Test func `what a later operation makes pointless is dropped, but not what has begun`() {
-        var queue = StoreQueue()
+        var queue = Store()
         for kind in [Self.save, Self.save, .remove, Self.save] { queue.add(kind) }
         #expect(queue.names == ["save", "remove", "save"])
         let ids = queue.operations.map(\.id)
@@ -22,8 +22,8 @@ import TokenServiceConcurrency
     }
 
     @Test func `a load makes nothing pointless, and a save makes it so`() {
-        var queue = StoreQueue()
-        for kind in [StoreQueue.Kind.remove, .load, .load] { queue.add(kind) }
+        var queue = Store()
+        for kind in [GrantKeeper.Kind.remove, .load, .load] { queue.add(kind) }
         #expect(queue.names == ["remove", "load", "load"])
         queue.add(Self.save)
         #expect(queue.names == ["remove", "save"])
@@ -31,7 +31,7 @@ import TokenServiceConcurrency
 
     @Test func `a fence whose operation is dropped waits for the one that replaces it, and what was to be handed over still is`()
     {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(.load)
         queue.add(Self.save, fence: 1, handsOver: true)
         queue.add(.remove, fence: 2)
@@ -42,7 +42,7 @@ import TokenServiceConcurrency
     }
 
     @Test func `a fence that waits for a later operation instead keeps its limit, a flight's save gives it none`() {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(.remove, deadline: 4)
         queue.add(Self.save, deadline: 5, flight: 1)
         queue.add(Self.save, deadline: 6, fence: 1)
@@ -52,47 +52,47 @@ import TokenServiceConcurrency
     }
 
     @Test func `an operation is late at its deadline, once, and then nothing waits for it or behind it`() {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(Self.save, deadline: 5, flight: 1, fence: 1)
         queue.add(.remove, deadline: 7, fence: 2)
         #expect(queue.nextDeadline == .seconds(5))
-        #expect(queue.elapse(to: .seconds(4)).isEmpty && !queue.isLate)
+        #expect(queue.elapse(to: .seconds(4)).fences.isEmpty && !queue.isLate)
         let late = queue.elapse(to: .seconds(5))
-        #expect(late.map(\.fences) == [[1], [2]] && late.map(\.flight) == [1, nil])
-        #expect(queue.isLate && queue.nextDeadline == nil)
+        #expect(late.fences == [[1], [2]] && late.flights == [1])
+        #expect(queue.isLate && queue.nextDeadline == .seconds(95), "when it counts as lost")
         #expect(queue.operations.allSatisfy { $0.fences.isEmpty && $0.flight == nil && $0.isLate })
-        #expect(queue.elapse(to: .seconds(100)).isEmpty)
+        #expect(queue.elapse(to: .seconds(94)).fences.isEmpty)
         queue.add(Self.save, deadline: 200, fence: 3)
-        #expect(queue.operations.last?.isLate == true && queue.nextDeadline == nil)
+        #expect(queue.operations.last?.isLate == true && queue.nextDeadline == .seconds(95))
     }
 
     @Test func `a load that is late still belongs to its flight: what it finds is welcome`() {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(.load, deadline: 5, flight: 1)
-        #expect(queue.elapse(to: .seconds(5)).map(\.flight) == [1] && queue.operations[0].flight == 1)
+        #expect(queue.elapse(to: .seconds(5)).flights == [1] && queue.operations[0].flight == 1)
     }
 
     @Test func `the next one's limit counts once the late one has ended`() {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
-        #expect(queue.end(nil, at: .zero) != nil && queue.end(nil, at: .zero) == nil)
+        #expect(queue.end(at: .zero) != nil && queue.end(at: .zero) == nil)
         queue.add(.remove, deadline: 15)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
     }
 
     @Test func `one that waited behind a late one has a limit again when its turn comes`() {
-        var queue = StoreQueue()
+        var queue = Store()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
         queue.add(Self.save, deadline: 11)
-        #expect(queue.end(nil, at: .zero) != nil && queue.begin(at: .seconds(20))?.isLate == false)
+        #expect(queue.end(at: .seconds(20)) != nil && queue.operations[0].isLate == false)
         #expect(!queue.isLate && queue.nextDeadline == .seconds(25), "the store answers: what comes now waits for it again")
     }
 
     /// Every fence ends once and in time, the queue stays short, and the last write is the latest decision.
     @Test(arguments: 1...20) func `random operations, ends and time keep every promise`(seed: UInt64) {
-        var random = SplitMix64(seed: seed), queue = StoreQueue(), now = Duration.zero
+        var random = SplitMix64(seed: seed), queue = Store(), now = Duration.zero
         var waiting: [Int: Duration] = [:], fence = 0, begun: Int?, hasFailed = false
         func check(_ condition: Bool, _ promise: Comment) {
             #expect(condition, promise)
@@ -108,18 +108,17 @@ import TokenServiceConcurrency
             switch Int.random(in: 0..<6, using: &random) {
             case 0...2:
                 fence += 1
-                let kind = [StoreQueue.Kind.load, Self.save, .remove][Int.random(in: 0..<3, using: &random)]
+                let kind = [GrantKeeper.Kind.load, Self.save, .remove][Int.random(in: 0..<3, using: &random)]
                 if case .load = kind, !queue.operations.isEmpty { continue }
                 let isLate = queue.isLate
                 if !isLate { waiting[fence] = now + .seconds(5) }
-                _ = queue.add(
-                    kind, generation: fence, deadline: now + .seconds(5), fence: isLate ? nil : fence, handsOver: true)
+                queue.add(kind, until: now + .seconds(5), fence: fence, handsOver: true)
                 if case .remove = kind { check(queue.operations.count <= 2, "nothing is done before a removal for nothing") }
                 check(queue.operations.last?.kind.name == kind.name, "the last word is the last one's")
-            case 3: if let ended = queue.end(nil, at: .zero) { end(ended.fences, at: now) }
+            case 3: if let ended = queue.end(at: now) { end(ended.fences, at: now) }
             default:
                 now += .seconds(1)
-                queue.elapse(to: now).forEach { end($0.fences, at: now) }
+                queue.elapse(to: now).fences.forEach { end($0, at: now) }
             }
             check(queue.operations.count <= 3, "a store that hangs collects nothing")
             if let begun, let first = queue.operations.first { check(first.id >= begun, "what has begun is not dropped") }
@@ -130,18 +129,51 @@ import TokenServiceConcurrency
     }
 }
 
-extension StoreQueue {
-    fileprivate var names: [String] { operations.map(\.kind.name) }
+/// A keeper with a store of its own, and what it has told.
+private struct Store {
+    private var keeper = GrantKeeper(.store, RefreshPolicy(), timeoutsUntilForgotten: RefreshPolicy.timeoutsUntilForgotten)
+    private var outbox = TokenService.StateMachine.Outbox()
+
+    var operations: [GrantKeeper.Operation] { keeper.operations }
+    var names: [String] { operations.map(\.kind.name) }
+    var isLate: Bool { keeper.isLate }
+    var nextDeadline: Duration? { keeper.nextDeadline }
+
+    /// Adds an operation; returns the pending ones that it supersedes.
+    @discardableResult
+    mutating func add(
+        _ kind: GrantKeeper.Kind, deadline: Int = 5, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
+    ) -> [GrantKeeper.Operation] {
+        add(kind, until: .seconds(deadline), flight: flight, fence: fence, handsOver: handsOver)
+    }
 
     @discardableResult
-    fileprivate mutating func add(
-        _ kind: Kind, deadline: Int = 5, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
-    ) -> [Operation] {
-        add(kind, generation: 0, deadline: .seconds(deadline), flight: flight, fence: fence, handsOver: handsOver)
+    mutating func add(
+        _ kind: GrantKeeper.Kind, until deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
+    ) -> [GrantKeeper.Operation] {
+        let before = operations
+        if let fence { keeper.fence(fence) }
+        keeper.add(kind, flight: flight, isFence: fence != nil, handsOver: handsOver, until: deadline, &outbox)
+        let after = operations.map(\.id)
+        return before.filter { !after.contains($0.id) }
+    }
+
+    /// Ends the running operation; returns it.
+    mutating func end(at now: Duration) -> GrantKeeper.Operation? {
+        guard let running = operations.first else { return nil }
+        _ = keeper.ended(running, found: nil, givenUp: [], error: nil, at: now, &outbox)
+        return running
+    }
+
+    /// Lets time pass; returns which fences and flights wait no longer, for each operation that is late.
+    mutating func elapse(to now: Duration) -> (fences: [[Int]], flights: [Int]) {
+        outbox.effects = []
+        let flights = keeper.elapse(to: now, &outbox).map(\.flight)
+        return (outbox.effects.compactMap { if case .endFences(let numbers, _, _) = $0 { numbers } else { nil } }, flights)
     }
 }
 
-extension StoreQueue.Kind {
+extension GrantKeeper.Kind {
     fileprivate var name: String {
         switch self {
         case .load: "load"
