@@ -21,6 +21,8 @@ public protocol TokenStore: Sendable {
 
     /// Saves a token in place of the earlier one, atomically.
     ///
+    /// If it throws, the service saves the token again after 1, 2, 4 … 60 s, when it is next used, and when the program drains it.
+    ///
     /// - Parameter token: The token to keep.
     @concurrent func save(_ token: StoredToken) async throws
 

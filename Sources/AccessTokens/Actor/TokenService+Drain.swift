@@ -15,6 +15,8 @@ extension TokenService {
     /// or another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
     /// when the store has saved or removed the token. ``resume()`` ends this state.
     ///
+    /// What the store refused to save is saved again, at once and then after the usual pauses.
+    ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
     /// this call waits for it, too, until it is forgotten. With a shared grant, it also waits for a mark that is being taken
     /// back. It doesn't wait for `onDiscard`, which is the program's own work.
@@ -24,8 +26,8 @@ extension TokenService {
     ///
     /// - Parameter limit: How long it waits at most, on the service's clock. Choose a limit below the time that the platform
     ///   allows the program.
-    /// - Returns: Whether everything has ended; `false` if the limit passed first: then ending the program may lose a refresh
-    ///   token.
+    /// - Returns: Whether everything has ended and is saved; `false` if the limit passed first: then ending the program may lose a
+    ///   refresh token.
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> Bool {
         await drain { true }

@@ -458,7 +458,7 @@ extension TokenService.StateMachine {
         let wasStalled = state.isStalled
         let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
         if case .overdue(let error) = outcome {
-            if let flight = state.flight, flight.id == id { abandon(flight, error, at: now) }
+            if state.flightID == id, let flight = state.flight { abandon(flight, error, at: now) }
             return
         }
         let ended = end(id, bringing: outcome.issued)
