@@ -21,10 +21,9 @@ struct GrantKeeper: Sendable {
     }
 
     let place: Place
-    /// How long a read may take, within the limit of its load.
-    let readLimit: Duration
-    /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
-    let patience: Duration
+    private let loadTimeout: Duration
+    /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
+    private let timeoutsUntilForgotten: Int
     var grant: Grant
     /// The operations of the store: the first one runs, the others wait in the order in which the service decided on them.
     ///
@@ -51,11 +50,10 @@ struct GrantKeeper: Sendable {
     /// The earliest time at which a caller that may start no load checks the record instead.
     private var nextCheckInstead = Duration.zero
 
-    /// - Parameter timeouts: ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
-    init(_ place: Place, _ policy: RefreshPolicy, timeoutsUntilForgotten timeouts: Int) {
+    init(_ place: Place, _ policy: RefreshPolicy, timeoutsUntilForgotten: Int) {
         self.place = place
-        readLimit = min(policy.loadTimeout, RefreshPolicy.storeTimeout)
-        patience = policy.loadTimeout * (timeouts - 1)
+        loadTimeout = policy.loadTimeout
+        self.timeoutsUntilForgotten = timeoutsUntilForgotten
         isUnread = place == .store
         grant = Grant(hasStore: place != .memory && place != .lender)
     }
@@ -105,6 +103,14 @@ extension GrantKeeper {
 
     /// Whether a session performs whole flights with a record that other services change, too.
     var isShared: Bool { if case .record = place { true } else { false } }
+
+    /// How long a read may take, within the limit of its load.
+    private var readLimit: Duration { min(loadTimeout, RefreshPolicy.storeTimeout) }
+
+    /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
+    ///
+    /// Not stored: the product takes a thousand instructions, which each new service would pay.
+    var patience: Duration { loadTimeout * (timeoutsUntilForgotten - 1) }
 
     /// A read has taken too long.
     var readIsLate: TokenServiceError { .storeIsLate(after: readLimit) }
