@@ -6,7 +6,8 @@ package final class ServiceTies: Sendable {
     private let ownStore: (any TokenStore)?
     /// The session of a grant that it shares with other services.
     let session: (any GrantSession)?
-    let hasStore: Bool
+    /// Where the service keeps its grant.
+    let place: GrantKeeper.Place
     let onDiscard: (@Sendable (DiscardedGrant) async -> Void)?
     /// Notified when this service may be released; `nil` for a service that isn't part of a collection.
     let tether: ServiceTether?
@@ -18,7 +19,12 @@ package final class ServiceTies: Sendable {
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: ServiceTether? = nil,
         lender: (any GrantLender)? = nil
     ) {
-        hasStore = store != nil || session != nil
+        place =
+            if let session {
+                .record(checkEvery: session.checkEvery)
+            } else {
+                store != nil ? .store : lender != nil ? .lender : .memory
+            }
         ownStore = store
         self.session = session
         self.onDiscard = onDiscard
@@ -27,12 +33,6 @@ package final class ServiceTies: Sendable {
     }
 
     deinit { tether?.send(.ended) }
-
-    /// Where the service keeps its grant.
-    var place: GrantKeeper.Place {
-        if let session { return .record(checkEvery: session.checkEvery) }
-        return ownStore != nil ? .store : lender != nil ? .lender : .memory
-    }
 
     /// Where the service keeps its tokens.
     var store: (any TokenStore)? { session ?? ownStore }

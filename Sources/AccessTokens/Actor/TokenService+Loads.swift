@@ -124,8 +124,7 @@ extension TokenService {
             flightMembership.end()
             self.flightMembership = nil
         }
-        let keeper = machine.keeper
-        if let operationMembership, keeper.isLate || operationMembership.work != keeper.operations.first?.id {
+        if let operationMembership, operationMembership.work != machine.keeper.awaitedOperation {
             operationMembership.end()
             self.operationMembership = nil
         }

@@ -111,7 +111,7 @@ extension TokenService {
     }
 
     /// Nothing waits for the store if there is none.
-    private nonisolated var fenceUrgency: Urgency { ties?.hasStore ?? false ? .current : .background }
+    private nonisolated var fenceUrgency: Urgency { ties?.place.hasStore ?? false ? .current : .background }
 
     /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
     ///
@@ -182,7 +182,7 @@ extension TokenService {
         guard let ties else { return }
         ties.lender?.raise(to: urgency)
         // Without a store nothing waits.
-        guard ties.hasStore else { return }
+        guard ties.place.hasStore else { return }
         Task.detached(on: executor, priority: urgency.priority) { await self.storing?.raise(to: urgency, on: self.executor) }
     }
 }

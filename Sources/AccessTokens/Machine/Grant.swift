@@ -261,7 +261,7 @@ extension TokenService.StateMachine {
         return !keeper.isBehind ? cached.refreshFrom.map { max($0, RefreshPolicy.earliestSpending) } : nil
     }
 
-    var spendsGrant: Bool { !isRepeatable && (keeper.place == .lender || keeper.grant.token?.refreshToken != nil) }
+    var spendsGrant: Bool { !isRepeatable && (keeper.isLent || keeper.grant.token?.refreshToken != nil) }
 
     /// Whether the program started so recently that a load starts only if a caller waits for it.
     func isTooEarly(at now: Duration) -> Bool { spendsGrant && now < RefreshPolicy.earliestSpending }

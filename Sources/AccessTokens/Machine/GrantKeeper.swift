@@ -8,7 +8,7 @@ struct GrantKeeper: Sendable {
     typealias Report = (flight: Int, outcome: FlightOutcome)
 
     /// Where a grant is kept.
-    enum Place: Sendable, Equatable {
+    enum Place: Sendable {
         /// Only in memory.
         case memory
         /// In a store of the service's own, which is read once, at the first miss.
@@ -18,6 +18,13 @@ struct GrantKeeper: Sendable {
         /// In a record that several services share; its session performs whole flights. A hit checks it an interval after the last
         /// check; `nil`: hits don't.
         case record(checkEvery: Duration?)
+
+        var hasStore: Bool {
+            switch self {
+            case .memory, .lender: false
+            case .store, .record: true
+            }
+        }
     }
 
     let place: Place
@@ -50,12 +57,12 @@ struct GrantKeeper: Sendable {
     /// The earliest time at which a caller that may start no load checks the record instead.
     private var nextCheckInstead = Duration.zero
 
-    init(_ place: Place, _ policy: RefreshPolicy, timeoutsUntilForgotten: Int) {
+    @inline(__always) init(_ place: Place, _ policy: RefreshPolicy, timeoutsUntilForgotten: Int) {
         self.place = place
         loadTimeout = policy.loadTimeout
         self.timeoutsUntilForgotten = timeoutsUntilForgotten
-        isUnread = place == .store
-        grant = Grant(hasStore: place != .memory && place != .lender)
+        isUnread = if case .store = place { true } else { false }
+        grant = Grant(hasStore: place.hasStore)
     }
 }
 
@@ -104,6 +111,9 @@ extension GrantKeeper {
     /// Whether a session performs whole flights with a record that other services change, too.
     var isShared: Bool { if case .record = place { true } else { false } }
 
+    /// Whether another service keeps the grant.
+    var isLent: Bool { if case .lender = place { true } else { false } }
+
     /// How long a read may take, within the limit of its load.
     private var readLimit: Duration { min(loadTimeout, RefreshPolicy.storeTimeout) }
 
@@ -139,7 +149,7 @@ extension GrantKeeper {
 
     /// When a hit has something to do for the keeper: a check of the record, or another save.
     func nextDue(isDrained: Bool) -> Duration? {
-        if let unsaved, operations.isEmpty { return unsaved.nextAttempt }
+        if let next = unsaved?.nextAttempt, operations.isEmpty { return next }
         return isDrained ? nil : nextCheck
     }
 
@@ -190,6 +200,9 @@ extension GrantKeeper {
 
     /// Whether the operation that runs has exceeded its limit: then nothing else waits for the store either.
     var isLate: Bool { operations.first?.isLate ?? false }
+
+    /// The number of the operation that runs and hasn't exceeded its limit.
+    var awaitedOperation: Int? { isLate ? nil : operations.first?.id }
 
     /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
     var unsaved: Unsaved? { isShared ? nil : failedWrite }

@@ -125,8 +125,8 @@ extension TokenService.StateMachine.State {
     }
 
     /// Begins a flight, or its next phase, beside the token, if there is one.
-    mutating func begin(_ flight: Flight) {
-        self = Self(cached, flight, isStalled: false)
+    mutating func begin(_ flight: consuming Flight) {
+        self = if let cached { .refreshing(cached, flight) } else { .loading(flight) }
     }
 
     /// Adds to the number of callers that wait for the flight.

@@ -398,11 +398,10 @@ extension TokenService.StateMachine {
         var flight = newFlight(callers: callers, until: limit, at: now)
         (flight.load, flight.previous) = (loads, keeper.grant.token)
         outbox.start = FlightStart(flight)
-        if outbox.isObserved {
-            announce(
-                state.cached == nil ? .loadStarted : .refreshStarted, flight, error: spendsGrant ? keeper.unsaved?.error : nil)
-        }
+        let isRefresh = state.cached != nil
         state.begin(flight)
+        guard outbox.isObserved else { return }
+        announce(isRefresh ? .refreshStarted : .loadStarted, state.flight, error: spendsGrant ? keeper.unsaved?.error : nil)
     }
 
     /// Starts a load with a grant that came without a usable token.
@@ -444,7 +443,7 @@ extension TokenService.StateMachine {
     private var isSignedIn: Bool? {
         if keeper.isUnread { return nil }
         if case .closed = backOff.gate { return keeper.isShared ? nil : false }
-        return hasGrant ? true : keeper.isShared || keeper.place == .lender ? nil : false
+        return hasGrant ? true : keeper.isShared || keeper.isLent ? nil : false
     }
 
     // MARK: Loads
@@ -456,17 +455,16 @@ extension TokenService.StateMachine {
         defer { elapse(to: now) }
         keeper.checked(at: now)
         let wasStalled = state.isStalled
-        let isOfSession = state.flightID == id || abandoned.contains { $0.id == id }
-        if case .overdue(let error) = outcome {
+        switch outcome {
+        case .overdue(let error):
             if state.flightID == id, let flight = state.flight { abandon(flight, error, at: now) }
             return
+        case .signedOut(let isOfSession): return recordSignedOut(isOfSession, by: id, at: now)
+        default: break
         }
-        let ended = end(id, bringing: outcome.issued)
-        // This applies even if the flight was given up and tokens arrived since: they all belong to the ended session.
-        if case .signedOut(let isKnown) = outcome, isOfSession, isKnown || session.hasBegun { endSharedSession() }
-        guard var flight = ended else { return }
+        guard var flight = end(id, bringing: outcome.issued) else { return }
         switch outcome {
-        case .loaded(let token): keep(token, of: flight, at: now)
+        case .loaded(let token): keep(token, of: &flight, at: now)
         case .saved(let error):
             guard case .saving(let token, let origin) = flight.phase else { return }
             // A save that fails is reported as an event and doesn't fail the callers.
@@ -490,19 +488,33 @@ extension TokenService.StateMachine {
             // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
             let isNews = error.remedy != .retry || salvaged != nil || RefreshPolicy.honoured(retryAfter: retryAfter) != nil
             if !wasStalled || isNews { fail(error, of: flight, retryAfter: retryAfter, at: now) }
-        case .newGrant,
-            .signedOut where !flight.isGivenUp && session.generation == flight.generation:
-            backOff = BackOff()
-            reserve = nil
-            goOn(after: flight, at: now)
+        case .newGrant: tryNewGrant(after: flight, at: now)
         case .gaveUp: goOn(after: flight, at: now)
         case .overdue, .signedOut: break
         }
     }
 
+    /// Ends the session, because a flight found that another service has signed out.
+    private mutating func recordSignedOut(_ isOfSession: Bool, by id: Int, at now: Duration) {
+        let isPending = state.flightID == id || abandoned.contains { $0.id == id }
+        let flight = end(id)
+        if isOfSession || session.hasBegun {
+            // Even if the flight was given up and tokens arrived since: they all belong to the ended session.
+            if isPending { endSharedSession() }
+        } else if let flight, !flight.isGivenUp {
+            tryNewGrant(after: flight, at: now)
+        }
+    }
+
+    /// Continues after a check that found another grant than the one that failed.
+    private mutating func tryNewGrant(after flight: Flight, at now: Duration) {
+        backOff = BackOff()
+        reserve = nil
+        goOn(after: flight, at: now)
+    }
+
     /// Keeps what a load brought; if there is a store, it is saved before any caller gets it.
-    private mutating func keep(_ token: AccessToken, of flight: Flight, at now: Duration) {
-        var flight = flight
+    private mutating func keep(_ token: AccessToken, of flight: inout Flight, at now: Duration) {
         flight.isCostly = token.refreshToken != nil && token.refreshToken != flight.previous?.refreshToken
         rejections.forget(token, loadedBy: flight)
         // Keep the grant first: a rotated refresh token must survive whatever is wrong with its access token.
@@ -871,7 +883,7 @@ extension TokenService.StateMachine {
     /// Cancels a load that a fence cut off, unless it may bring a grant: its answer has to be read, so that the program can revoke
     /// that grant.
     private mutating func cutOff(_ load: Flight?) {
-        guard let load, load.isLoading, isRepeatable, keeper.place != .lender, load.previous?.refreshToken == nil else { return }
+        guard let load, load.isLoading, isRepeatable, !keeper.isLent, load.previous?.refreshToken == nil else { return }
         outbox.effects.append(.cancel(flight: load.id))
     }
 
