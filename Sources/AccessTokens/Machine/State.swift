@@ -99,6 +99,15 @@ extension TokenService.StateMachine.State {
         if case .stalled = self { true } else { false }
     }
 
+    /// Whether the flight's token is being saved.
+    var isSaving: Bool {
+        switch self {
+        case .empty, .fresh: false
+        case .loading(let flight): flight.isSaving
+        case .refreshing(_, let flight), .stalled(_, let flight): flight.isSaving
+        }
+    }
+
     private init(_ cached: TokenService.CachedToken?, _ flight: Flight?, isStalled: Bool) {
         self =
             switch (cached, flight) {
@@ -125,7 +134,7 @@ extension TokenService.StateMachine.State {
     }
 
     /// Begins a flight, or its next phase, beside the token, if there is one.
-    mutating func begin(_ flight: consuming Flight) {
+    @inline(__always) mutating func begin(_ flight: consuming Flight) {
         self = if let cached { .refreshing(cached, flight) } else { .loading(flight) }
     }
 
@@ -264,6 +273,10 @@ extension TokenService.StateMachine.Flight {
         phase = .saving(token, origin)
         // The load has ended in time; the save has its own limit.
         deadline = now + RefreshPolicy.storeTimeout
+    }
+
+    fileprivate var isSaving: Bool {
+        if case .saving = phase { true } else { false }
     }
 
     /// The token that is being saved.

@@ -398,10 +398,11 @@ extension TokenService.StateMachine {
         var flight = newFlight(callers: callers, until: limit, at: now)
         (flight.load, flight.previous) = (loads, keeper.grant.token)
         outbox.start = FlightStart(flight)
-        let isRefresh = state.cached != nil
+        if outbox.isObserved {
+            announce(
+                state.cached == nil ? .loadStarted : .refreshStarted, flight, error: spendsGrant ? keeper.unsaved?.error : nil)
+        }
         state.begin(flight)
-        guard outbox.isObserved else { return }
-        announce(isRefresh ? .refreshStarted : .loadStarted, state.flight, error: spendsGrant ? keeper.unsaved?.error : nil)
     }
 
     /// Starts a load with a grant that came without a usable token.
@@ -437,7 +438,7 @@ extension TokenService.StateMachine {
         return SignInState(hasGrant ? .signedIn : .signedOut)
     }
 
-    private var hasGrant: Bool { keeper.grant.token?.refreshToken != nil || state.flight?.savedToken != nil }
+    private var hasGrant: Bool { keeper.grant.token?.refreshToken != nil || state.isSaving }
 
     /// The same for callers that don't enter the actor; `nil`: memory doesn't tell.
     private var isSignedIn: Bool? {
