@@ -104,7 +104,7 @@ final class LentGrant: LoadTurn {
     /// Waits until everything has been saved.
     ///
     /// The vault starts no loads itself, so draining or resuming the keys doesn't affect it.
-    func drain(within limit: Duration) async -> Bool {
+    func drain(within limit: Duration) async -> DrainResult {
         let deadline = vault.now + limit, settled = SingleResult<Void>()
         // First let all sign-ins, sign-outs and loaded grants reach the vault.
         let steps = perform(.settle)
@@ -112,8 +112,10 @@ final class LentGrant: LoadTurn {
             _ = try? await steps?.value()
             settled.complete(with: .success(()))
         }
-        guard await vault.wait(for: settled, until: deadline) else { return false }
-        return await vault.waitForWork(within: deadline - vault.now)
+        guard await vault.wait(for: settled, until: deadline) else { return DrainResult(hasEnded: false) }
+        let result = await vault.waitForWork(within: deadline - vault.now)
+        let unsaved = result.unsaved.map { UnsavedChange(token: $0.token?.withoutPlaceholder, error: $0.error) }
+        return DrainResult(hasEnded: result.hasEnded, unsaved: unsaved)
     }
 
     /// Decides on a step, which is performed after all earlier steps.

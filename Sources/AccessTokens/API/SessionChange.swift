@@ -21,6 +21,43 @@ public struct SessionChange: Sendable {
     }
 }
 
+/// The result of ``TokenService/drain(within:)``: whether all work has ended, and what the stores don't have.
+public struct DrainResult: Sendable {
+    /// Whether no load and no operation of a store is under way any longer.
+    ///
+    /// If one is, ending the program may lose the refresh token that it brings. Loads and operations that count as lost aren't
+    /// waited for.
+    public let hasEnded: Bool
+
+    /// The last change of each store that isn't known to have taken effect.
+    ///
+    /// With a grant that services of several processes share there is none: such a service is under way until its record has the
+    /// change.
+    public let unsaved: [UnsavedChange]
+
+    /// Whether the program can end without a loss: everything has ended and is saved.
+    public var isComplete: Bool { hasEnded && unsaved.isEmpty }
+
+    package init(hasEnded: Bool = true, unsaved: [UnsavedChange] = []) {
+        self.hasEnded = hasEnded
+        self.unsaved = unsaved
+    }
+}
+
+/// A token that a store may not have saved, or a sign-out that it may not know.
+public struct UnsavedChange: Sendable {
+    /// The token that the store should have; `nil` after a sign-out, when it should have none.
+    public let token: AccessToken?
+
+    /// Why the last attempt failed; `nil`: it is the first and hasn't ended.
+    public let error: TokenServiceError?
+
+    package init(token: AccessToken?, error: TokenServiceError?) {
+        self.token = token
+        self.error = error
+    }
+}
+
 /// A token that a service gave up and whose grant may still be good at the authorization server.
 ///
 /// The service hands it to the closure `onDiscard` of its `init`, so that the program can revoke it (RFC 7009).

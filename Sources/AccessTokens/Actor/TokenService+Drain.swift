@@ -26,10 +26,10 @@ extension TokenService {
     ///
     /// - Parameter limit: How long it waits at most, on the service's clock. Choose a limit below the time that the platform
     ///   allows the program.
-    /// - Returns: Whether everything has ended and is saved; `false` if the limit passed first: then ending the program may lose a
-    ///   refresh token.
+    /// - Returns: Whether everything has ended, and what couldn't be saved. If it isn't ``DrainResult/isComplete``, ending the
+    ///   program may lose a refresh token.
     @discardableResult
-    public nonisolated func drain(within limit: Duration) async -> Bool {
+    public nonisolated func drain(within limit: Duration) async -> DrainResult {
         await drain { true }
         return await waitForWork(within: limit)
     }
@@ -42,8 +42,18 @@ extension TokenService {
         await visit { service in service.step { machine, now in machine.drain(isDrained(), at: now) } }
     }
 
-    /// Waits until no load and no save is under way; returns `false` if the limit passes first.
-    package nonisolated func waitForWork(within limit: Duration) async -> Bool {
+    /// Waits until no load and no save is under way, or until the limit passes.
+    package nonisolated func waitForWork(within limit: Duration) async -> DrainResult {
+        let hasEnded = await hasWorkEnded(within: limit)
+        return await visit {
+            // What is pending because a store refused it isn't under way.
+            let hasEnded = hasEnded || !$0.isUnderWay(at: $0.clock.now()), unsaved = $0.machine.keeper.unsavedChange
+            return DrainResult(hasEnded: hasEnded, unsaved: unsaved.map { [$0] } ?? [])
+        }
+    }
+
+    /// Waits until no load and no save is under way or pending; returns `false` if the limit passes first.
+    private nonisolated func hasWorkEnded(within limit: Duration) async -> Bool {
         var now = clock.now()
         let deadline = now + min(limit, RefreshPolicy.longestLifetime)
         while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {
@@ -86,9 +96,9 @@ extension TokenService {
         return (end, machine.isAtWorkUntil ?? machine.keeper.unsaved?.nextAttempt ?? .forever)
     }
 
-    private func isAtWork(at now: Duration) -> Bool {
-        machine.isAtWork(at: now) || machine.keeper.unsaved?.nextAttempt != nil || ties?.session?.isAtWork ?? false
-    }
+    private func isAtWork(at now: Duration) -> Bool { isUnderWay(at: now) || machine.keeper.unsaved?.nextAttempt != nil }
+
+    private func isUnderWay(at now: Duration) -> Bool { machine.isAtWork(at: now) || ties?.session?.isAtWork ?? false }
 
     func endDrains(at now: Duration) {
         guard !isAtWork(at: now) else { return }

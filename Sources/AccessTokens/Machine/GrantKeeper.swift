@@ -210,6 +210,13 @@ extension GrantKeeper {
     /// Whether the store has yet to save or remove something.
     var isBehind: Bool { !isShared && (!operations.isEmpty || failedWrite != nil) }
 
+    /// What the store isn't known to have saved or removed; a shared store's session knows that itself.
+    var unsavedChange: UnsavedChange? {
+        guard !isShared, let lastWrite, failedWrite != nil || operations.contains(where: \.isWrite) else { return nil }
+        let token: AccessToken? = if case .save(let token, _) = lastWrite.kind { token } else { nil }
+        return UnsavedChange(token: token, error: failedWrite?.error)
+    }
+
     /// Repeats the last save or removal, if it failed and isn't being repeated.
     mutating func saveAgain(at now: Duration, _ outbox: inout Machine.Outbox) {
         guard unsaved != nil, operations.isEmpty, let kind = lastWrite?.kind else { return }

@@ -33,8 +33,12 @@ private struct Program {
     }
 
     func finish() async {
-        if await !tokens.drain(within: .seconds(8)) {
+        let result = await tokens.drain(within: .seconds(8))
+        if !result.hasEnded {
             log.add("a load was still under way; the next run may need a sign-in")
+        }
+        for change in result.unsaved {
+            log.add("not saved: \(change.error?.description ?? "the store is at it")")
         }
     }
 

@@ -101,7 +101,7 @@ import TokenServiceConcurrency
             }
             simulation.spawn("main") {
                 try? await clock.sleep(for: simulation.choose("pause of main", among: pauses) ?? .zero)
-                let isDrained = await tokens.drain(within: .seconds(100))
+                let isDrained = await tokens.drain(within: .seconds(100)).isComplete
                 if isDrained, forgotten.map({ clock.now.offset < $0 }) ?? true { outside.endProgram() }
             }
             try await simulation.settle()

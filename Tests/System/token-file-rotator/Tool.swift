@@ -24,7 +24,7 @@ struct Tool: Sendable {
         _ = try await tokens.retrieveToken()
         // The last request, which is answered sooner than the authorization server's.
         try await Task.sleep(for: .milliseconds(50))
-        if isRepeatable { Rotator.say("\(await tokens.drain(within: .seconds(20)))") }
+        if isRepeatable { Rotator.say("\(await tokens.drain(within: .seconds(20)).isComplete)") }
     }
 
     struct Refused: Error {}

@@ -60,7 +60,7 @@ struct FleetSessionTests {
         fleet.advance(by: .seconds(3_000))
         #expect(fleet.call(0).value?.value == "first")
         let refresh = try fleet.load(0)
-        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)) }
+        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)).isComplete }
         #expect(!end.isDone)
         fleet.succeed(refresh, with: .granted("second"))
         #expect(end.value == true && fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
@@ -77,7 +77,7 @@ struct FleetSessionTests {
             caller.cancel()
             fleet.stage.run()
         }
-        let end = fleet.stage.start { [service = fleet.services[1]] in await service.drain(within: .seconds(10)) }
+        let end = fleet.stage.start { [service = fleet.services[1]] in await service.drain(within: .seconds(10)).isComplete }
         #expect(!end.isDone)
         fleet.fail(load, with: ScriptedFailure.grantRefused)
         #expect(fleet.loaders[1].loadCount == (isAwaited ? 1 : 0))
@@ -99,7 +99,7 @@ struct FleetSessionTests {
         #expect(fleet.call(0).code == .storeFailed)
         fleet.stage.start { await store.land() }
         fleet.stage.run()
-        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)) }
+        let end = fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: .seconds(10)).isComplete }
         #expect(!end.isDone && fleet.record?.mark != nil)
         fleet.advance(by: .seconds(1))
         fleet.advance(by: .seconds(2))

@@ -168,6 +168,7 @@ struct LostStoreTests {
         let end = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(8)) }
         #expect(!end.isDone)
         scene.advance(by: .seconds(5))
-        #expect(end.value == true)
+        let result = try #require(end.value)
+        #expect(result.hasEnded && !result.isComplete && result.unsaved.map(\.token?.value) == ["a"])
     }
 }

@@ -156,7 +156,7 @@ struct SignOutTests {
         if byReset { scene.reset() } else { scene.replace(with: .granted("given")) }
         #expect(byReset ? caller.code == .reset : caller.value?.value == "given", "at once")
         #expect(!load.isCancelled)
-        let drain = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(60)) }
+        let drain = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(60)).isComplete }
         #expect(!drain.isDone, "the program's end waits for it")
         scene.succeed(load, with: .granted("successor"))
         #expect(drain.value == true)

@@ -41,7 +41,7 @@ struct UnsavedTests {
         #expect(store.contents?.value == "a")
     }
 
-    @Test(arguments: [true, false]) func `50: drain saves it as soon as the store can, or says that it couldn't`(heals: Bool)
+    @Test(arguments: [true, false]) func `50: drain saves it as soon as the store can, or says what it couldn't save`(heals: Bool)
         throws
     {
         let (scene, store) = try unsaved()
@@ -49,9 +49,33 @@ struct UnsavedTests {
         #expect(!end.isDone && store.log == ["load", "save a", "save a"])
         if heals { store.fail() }
         scene.advance(by: .seconds(2))
-        #expect(end.value == (heals ? true : nil) && store.contents?.value == (heals ? "a" : nil))
+        #expect(end.value?.isComplete == (heals ? true : nil) && store.contents?.value == (heals ? "a" : nil))
         scene.advance(by: .seconds(8))
-        #expect(end.value == heals)
+        let result = try #require(end.value)
+        #expect(result.hasEnded && result.isComplete == heals && result.unsaved.count == (heals ? 0 : 1))
+        #expect(result.unsaved.allSatisfy { $0.token?.value == "a" && $0.error?.underlying is ScriptedStore.Failure })
+    }
+
+    @Test func `50: drain names the save that still runs when its limit passes`() throws {
+        let store = ScriptedStore(), scene = Scene(store: store)
+        _ = scene.call()
+        store.hold()
+        try scene.deliver(.granted("a"))
+        let end = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(1)) }
+        scene.advance(by: .seconds(1))
+        let result = try #require(end.value)
+        #expect(!result.hasEnded && result.unsaved.first?.token?.value == "a" && result.unsaved.first?.error == nil)
+        store.release()
+        scene.stage.run()
+    }
+
+    @Test func `50: drain names a sign-out whose removal has failed`() throws {
+        let (scene, _) = try unsaved()
+        scene.reset()
+        let end = scene.stage.start { [service = scene.service] in await service.drain(within: .zero) }
+        scene.stage.run()
+        let result = try #require(end.value)
+        #expect(result.unsaved.count == 1 && result.unsaved[0].token == nil && !result.isComplete)
     }
 
     @Test func `50: until then no refresh ahead spends the refresh token, and the load at hard expiry says so`() throws {

@@ -23,7 +23,7 @@ func run(
     _ server: any Service, with tokens: TokenService, logger: Logger
 ) async throws {
     let lifecycle = TokenLifecycle(logger: logger) {
-        await tokens.drain(within: $0)
+        await tokens.drain(within: $0).isComplete
     }
     // Ended in reverse order, each when the one after it has ended.
     let group = ServiceGroup(

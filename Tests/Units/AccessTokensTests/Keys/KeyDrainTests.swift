@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 @Suite("Guarantee 45: a program with many keys can finish")
 struct KeyDrainTests {
     private static func drain(_ scene: KeyScene, within limit: Duration = .seconds(10)) -> Stage.Player<Bool> {
-        scene.stage.start { [services = scene.services] in await services.drain(within: limit) }
+        scene.stage.start { [services = scene.services] in await services.drain(within: limit).isComplete }
     }
 
     @Test func `45: it waits for every key's load, and no key loads afterwards, be its service made later`() throws {
@@ -102,6 +102,18 @@ struct KeyDrainTests {
         store.release()
         scene.stage.run()
         #expect(end.value == true && store.contents?.refreshToken == "r1")
+    }
+
+    @Test func `50: drain names the refresh token that the store of several keys refused`() throws {
+        let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
+        let store = try #require(scene.stores?["a"])
+        store.fail(.save)
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        let end = scene.stage.start { [services = scene.services] in await services.drain(within: .seconds(10)) }
+        scene.advance(by: .seconds(10))
+        let result = try #require(end.value)
+        #expect(result.hasEnded && result.unsaved.map(\.token?.refreshToken) == ["r1"])
+        #expect(result.unsaved.map(\.token?.value) == [""], "the grant alone")
     }
 
     @Test func `45: keys that share a grant load again after resume, also if it comes before the drain has ended`() throws {
