@@ -104,14 +104,15 @@ extension TransportResponse {
     /// Whether it is a 401 about the token: it says `invalid_token` under any scheme, or gives a Bearer or DPoP token no other reason.
     ///
     /// Some servers answer expired tokens with an empty 401, with a bare challenge, or with one of another scheme (`OAuth2`,
-    /// `Token`, a gateway's `Basic`).
+    /// `Token`, a gateway's `Basic`). What a DPoP challenge says is about the bound token, and what others say isn't.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     public var refusesToken: Bool {
         guard status == 401 else { return false }
-        let challenges = challenges
-        return challenges.contains { $0["error"] == "invalid_token" }
-            || !challenges.contains { $0["error"] != nil && ($0.hasScheme("Bearer") || $0.hasScheme("DPoP")) }
+        let reasons = challenges.filter { $0["error"] != nil }
+        let bound = reasons.filter { $0.hasScheme("DPoP") }
+        return (bound.isEmpty ? reasons : bound).contains { $0["error"] == "invalid_token" }
+            || bound.isEmpty && !reasons.contains { $0.hasScheme("Bearer") }
     }
 
     /// Returns what a JSON body says at a path of members: texts, numbers and truth values, from all elements of arrays.

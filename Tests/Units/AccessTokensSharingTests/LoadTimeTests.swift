@@ -10,7 +10,7 @@ import Testing
 
     private var record: GrantRecord? { store.contents.flatMap { try? GrantRecordFormat.decode($0.bytes) } }
 
-    @Test(arguments: [(29, nil, true), (30, nil, false), (26, 30, true), (27, 30, false), (8, 10, true), (9, 10, false)])
+    @Test(arguments: [(29, nil, true), (30, nil, false), (13, 30, true), (14, 30, false), (4, 10, true), (5, 10, false)])
     func `26: a loader that checks its time right before it sends presents nothing too late`(
         pause: Int, grace: Int?, isSent: Bool
     ) {
