@@ -1,11 +1,12 @@
-import AccessTokens
+public import AccessTokens
 import Foundation
 import TokenServiceConcurrency
 
 /// Why an operation of a file store, shared or not, failed.
 ///
-/// It names the file and the system's message, and shows nothing of the file's contents.
-public struct TokenFileError: Error, Sendable {
+/// It names the file and the system's message, and shows nothing of the file's contents. With a damaged file a new sign-in helps,
+/// with one of another program or of a later version a change of the program; any other obstacle may pass.
+public struct TokenFileError: TokenLoadFailure, Sendable {
     /// The kind of error, as a value to compare.
     package enum Code: String, Sendable {
         /// The path can't be a file's: it is empty, has a NUL, ends in a slash, in dots or in too long a name, or is relative to
@@ -69,6 +70,17 @@ public struct TokenFileError: Error, Sendable {
         self.path = path
         self.systemError = failure.number
         self.detail = failure.text
+    }
+}
+
+extension TokenFileError {
+    /// How to recover: by a sign-in, which replaces a damaged file, by a change of the program, or by waiting.
+    public var remedy: TokenServiceError.Remedy {
+        switch code {
+        case .damaged: .signIn
+        case .notATokenFile, .unsupportedVersion: .programChange
+        default: .retry
+        }
     }
 }
 

@@ -27,7 +27,8 @@ enum VaultStep: Sendable {
 
 /// A vault's loader, which asks no server: a vault's tokens come only from sign-ins, the keys' loads and the store.
 struct VaultLoader: TokenLoader {
-    let isRepeatable = true
+    /// So that a store that can't be read doesn't count as an empty one.
+    let isRepeatable = false
 
     @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken { throw NoGrant() }
 }

@@ -6,9 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An error of a ``TokenLoader`` that says how to recover from it.
+/// An error of a ``TokenLoader`` or a ``TokenStore`` that says how to recover from it.
 ///
-/// The service treats any other error as transient: it tries again, with growing pauses.
+/// The service treats any other error as transient: it tries again, with growing pauses. ``TokenStore/load()`` says what it does if
+/// waiting doesn't make a store readable.
 public protocol TokenLoadFailure: Error {
     /// How to recover from this failure: by waiting, by a new sign-in, or by a change of the program or its registration.
     var remedy: TokenServiceError.Remedy { get }

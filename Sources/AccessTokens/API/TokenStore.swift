@@ -17,6 +17,9 @@ public protocol TokenStore: Sendable {
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again
     ///   later, while `nil` means that no user is signed in.
+    /// - Throws: A ``TokenLoadFailure`` if waiting doesn't help. A service whose loads may be repeated then announces `storeFailed`
+    ///   and loads, as if nothing were stored. Any other reports the error, and does what the remedy says: with the remedy `signIn`,
+    ///   what is stored can't be used, and the user counts as signed out.
     @concurrent func load() async throws -> StoredToken?
 
     /// Saves a token in place of the earlier one, atomically.

@@ -153,15 +153,17 @@ extension TokenService {
 }
 
 extension TokenServiceError {
-    /// Returns the error that callers get for what a loader threw, and when the server asks to be called again.
-    package static func wrapping(_ error: any Error) -> (TokenServiceError, retryAfter: Duration?) {
+    /// Returns the error that callers get for what a loader or a store threw, and when the server asks to be called again.
+    package static func wrapping(
+        _ error: any Error, as code: Code = .loadFailed
+    ) -> (TokenServiceError, retryAfter: Duration?) {
         let cause = (error as? SalvagedGrant)?.reason ?? error
         let failure = cause as? any TokenLoadFailure
         // Another service's reset ends when its user signs in again, which this service isn't told about. So it counts as
         // transient.
         let isForeignReset = (cause as? TokenServiceError)?.code == .reset
         let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
-        return (TokenServiceError(.loadFailed, underlying: cause, remedy: remedy), failure?.retryAfter)
+        return (TokenServiceError(code, underlying: cause, remedy: remedy), failure?.retryAfter)
     }
 }
 

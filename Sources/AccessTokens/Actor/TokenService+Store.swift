@@ -60,7 +60,7 @@ extension TokenService {
     private func finish(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         storing = nil
-        var error = outcome.error.map { TokenServiceError(.storeFailed, underlying: $0) }
+        var error = outcome.error.map { TokenServiceError.wrapping($0, as: .storeFailed).0 }
         var found: Machine.Found?
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)

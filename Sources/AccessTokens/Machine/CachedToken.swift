@@ -123,6 +123,7 @@ struct BackOff: Sendable {
     }
 
     private(set) var gate = Gate.open
+    var isClosed: Bool { if case .closed = gate { true } else { false } }
     private(set) var failures = 0
     private(set) var lastError: TokenServiceError?
     /// Refusals since the last success that may be about the grant or about the client, and when the first one came.

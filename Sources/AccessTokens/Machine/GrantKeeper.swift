@@ -28,6 +28,8 @@ struct GrantKeeper: Sendable {
     }
 
     let place: Place
+    /// Whether a load needs nothing that the store may have.
+    private let isRepeatable: Bool
     private let loadTimeout: Duration
     /// ``RefreshPolicy/timeoutsUntilForgotten``; fewer in the walk.
     private let timeoutsUntilForgotten: Int
@@ -57,8 +59,9 @@ struct GrantKeeper: Sendable {
     /// The earliest time at which a caller that may start no load checks the record instead.
     private var nextCheckInstead = Duration.zero
 
-    @inline(__always) init(_ place: Place, _ policy: RefreshPolicy, timeoutsUntilForgotten: Int) {
+    @inline(__always) init(_ place: Place, _ policy: RefreshPolicy, isRepeatable: Bool, timeoutsUntilForgotten: Int) {
         self.place = place
+        self.isRepeatable = isRepeatable
         loadTimeout = policy.loadTimeout
         self.timeoutsUntilForgotten = timeoutsUntilForgotten
         isUnread = if case .store = place { true } else { false }
@@ -336,9 +339,14 @@ extension GrantKeeper {
         switch (operation.kind, operation.flight) {
         case (.load, let flight?):
             readError = error
-            if let error { return (flight, isLate ? .overdue(error) : .failed(error)) }
+            if let error {
+                if isLate { return (flight, .overdue(error)) }
+                // A store that waiting can't mend has nothing for a repeatable load.
+                guard isRepeatable, error.remedy != .retry else { return (flight, .failed(error)) }
+                outbox.announce(.storeFailed, generation, error: error)
+            }
             isUnread = false
-            return (flight, found.map { .found($0.token, age: $0.age) } ?? .gaveUp)
+            return (flight, error == nil ? found.map { .found($0.token, age: $0.age) } ?? .gaveUp : .gaveUp)
         case (.save, let flight?): return (flight, .saved(error))
         // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
         // generation.

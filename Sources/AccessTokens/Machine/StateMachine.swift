@@ -40,7 +40,7 @@ extension TokenService {
         ) {
             self.policy = policy
             self.isRepeatable = isRepeatable
-            keeper = GrantKeeper(place, policy, timeoutsUntilForgotten: timeouts)
+            keeper = GrantKeeper(place, policy, isRepeatable: isRepeatable, timeoutsUntilForgotten: timeouts)
             random = SplitMix64(seed: seed)
         }
     }
@@ -421,7 +421,7 @@ extension TokenService.StateMachine {
     /// No caller waits for that restore, so it is followed by no load, unless one joins it.
     mutating func askSignInState(at now: Duration) -> SignInState? {
         elapse(to: now)
-        if keeper.isUnread, case .empty = state {
+        if keeper.isUnread, !backOff.isClosed, case .empty = state {
             if let error = obstacle(at: now) ?? (keeper.isLate ? keeper.readIsLate : nil) {
                 return SignInState(.unknown, error: error)
             }
@@ -433,8 +433,8 @@ extension TokenService.StateMachine {
     /// Whether a user is signed in, as far as this service alone can tell; `nil`: the store is being asked.
     var signInState: SignInState? {
         if state.token != nil { return SignInState(.validToken) }
+        if backOff.isClosed { return SignInState(.signedOut, error: backOff.lastError) }
         if keeper.isUnread { return state.flight == nil ? SignInState(.unknown, error: keeper.readError) : nil }
-        if case .closed = backOff.gate { return SignInState(.signedOut, error: backOff.lastError) }
         return SignInState(hasGrant ? .signedIn : .signedOut)
     }
 
@@ -443,7 +443,7 @@ extension TokenService.StateMachine {
     /// The same for callers that don't enter the actor; `nil`: memory doesn't tell.
     private var isSignedIn: Bool? {
         if keeper.isUnread { return nil }
-        if case .closed = backOff.gate { return keeper.isShared ? nil : false }
+        if backOff.isClosed { return keeper.isShared ? nil : false }
         return hasGrant ? true : keeper.isShared || keeper.isLent ? nil : false
     }
 

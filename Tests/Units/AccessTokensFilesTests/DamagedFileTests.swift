@@ -137,4 +137,36 @@ struct DamagedFileTests {
         try place.put(Array(#"{"format":"tokenservice.token","#.utf8) + Array(repeating: 32, count: 1 << 20))
         #expect(try await code() == .notATokenFile)
     }
+
+    private struct Loader: TokenLoader {
+        let isRepeatable: Bool
+
+        @concurrent func loadToken(replacing previous: AccessToken?) async throws -> AccessToken {
+            AccessToken("loaded", lifetime: .seconds(3_600))
+        }
+    }
+
+    @Test(arguments: [
+        "", #"{"format":"tokenservice.token","#, "[section]", #"{"format":"tokenservice.token","sealed":"SECRET","version":2}"#,
+    ])
+    func `55: a service whose loads may be repeated goes on without a file that it can't read, and saves over a damaged one only`(
+        _ text: String
+    ) async throws {
+        try place.put(text.utf8)
+        let service = TokenService(store: place.store, loader: Loader(isRepeatable: true))
+        for _ in 0..<3 { #expect(try await service.retrieveToken().value == "loaded") }
+        let isDamaged = text.isEmpty || text.hasSuffix(",")
+        #expect(try await (try? place.store.load())?.token.value == (isDamaged ? "loaded" : nil))
+        if !isDamaged { #expect(try place.bytes == Array(text.utf8)) }
+    }
+
+    @Test func `55: a session whose file is damaged asks for a sign-in, which replaces the file`() async throws {
+        try place.put("".utf8)
+        let service = TokenService(store: place.store, loader: Loader(isRepeatable: false))
+        let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
+        #expect(error?.code == .storeFailed && error?.remedy == .signIn)
+        #expect(await service.signInState().code == .signedOut)
+        await service.replace(with: AccessToken("new", lifetime: .seconds(3_600), refreshToken: "grant"))
+        #expect(try await place.store.load()?.token.value == "new")
+    }
 }

@@ -131,7 +131,8 @@ import TokenServiceConcurrency
 
 /// A keeper with a store of its own, and what it has told.
 private struct Store {
-    private var keeper = GrantKeeper(.store, RefreshPolicy(), timeoutsUntilForgotten: RefreshPolicy.timeoutsUntilForgotten)
+    private var keeper = GrantKeeper(
+        .store, RefreshPolicy(), isRepeatable: false, timeoutsUntilForgotten: RefreshPolicy.timeoutsUntilForgotten)
     private var outbox = TokenService.StateMachine.Outbox()
 
     var operations: [GrantKeeper.Operation] { keeper.operations }
