@@ -72,7 +72,10 @@ final class GrantOutlet: Sendable {
 }
 
 /// No user is signed in.
-struct NoGrant: Error {}
+struct NoGrant: TokenLoadFailure {
+    let remedy = TokenServiceError.Remedy.retry
+    let mayBeUnderWay = false
+}
 
 extension AccessToken {
     private static let placeholder = "-"
