@@ -100,96 +100,6 @@ import FoundationNetworking
         }
     }
 
-    // MARK: The end of a schedule that has failed
-
-    /// Runs tasks beside one that fails, in every order up to a limit, and expects that only its requirement does.
-    private func expectOnlyTheJudge(_ granularity: Granularity, _ begin: @escaping @Sendable (Simulation) -> Void) async throws {
-        for strategy in [Strategy.exhaustive(limit: 60), .mixed(schedules: 60)] {
-            let driving: Driving = granularity == .jobs ? .everythingAndQueues : .everything
-            let summary = try await explore(strategy, granularity: granularity, driving: driving, countsFailures: true) {
-                simulation in
-                begin(simulation)
-                simulation.spawn("judge") {
-                    for _ in 1...2 { await Task.yield() }
-                    try simulation.require(false, "the judge's own")
-                }
-            }
-            let failure = try #require(summary.firstFailure)
-            #expect("\(failure.underlying)".contains("the judge's own"), "\(failure)")
-        }
-    }
-
-    @Test func `runs what stands behind sync on its queue, and alone, after another task has failed`() async throws {
-        try await expectOnlyTheJudge(.jobs) { simulation in
-            let queue = DispatchQueue(label: "database"), key = DispatchSpecificKey<Bool>(), opens = DispatchSemaphore(value: 0)
-            queue.setSpecific(key: key, value: true)
-            for name in ["writer", "reader"] {
-                simulation.spawn(name) {
-                    queue.sync {
-                        precondition(DispatchQueue.getSpecific(key: key) == true, "not used on the correct queue")
-                        dispatchPrecondition(condition: .onQueue(queue))
-                        opens.wait()
-                    }
-                }
-            }
-            simulation.spawn("opener") {
-                for _ in 1...2 {
-                    await Task.yield()
-                    opens.signal()
-                }
-            }
-        }
-    }
-
-    @Test func `lets a bridge to asynchronous code have its result after another task has failed`() async throws {
-        try await expectOnlyTheJudge(.jobs) { simulation in
-            simulation.spawn("bridge") {
-                let isDone = DispatchSemaphore(value: 0), all = DispatchGroup(), result = Lock<Int?>(nil)
-                all.enter()
-                Task {
-                    await Task.yield()
-                    result.withLock { $0 = 1 }
-                    isDone.signal()
-                    all.leave()
-                }
-                block(on: isDone)
-                precondition(result.withLock { $0 } == 1, "passed without a signal")
-                block(on: all)
-            }
-        }
-    }
-
-    @Test func `lets no thread pass an interleaved semaphore without a signal after another task has failed`() async throws {
-        try await expectOnlyTheJudge(.accesses) { simulation in
-            let isDone = InterleavedSemaphore("done"), result = Lock<Int?>(nil)
-            simulation.spawn("waits") {
-                isDone.wait()
-                precondition(result.withLock { $0 } == 1, "passed without a signal")
-            }
-            simulation.spawn("signals") {
-                await Task.yield()
-                result.withLock { $0 = 1 }
-                isDone.signal()
-            }
-        }
-    }
-
-    @Test func `leaves asleep what can never run, and says so once`() async throws {
-        let passed = Notes()
-        let failure = await #expect(throws: ScheduleFailure.self) {
-            try await explore(driving: .everythingAndQueues) { simulation in
-                simulation.spawn("waits") {
-                    block(on: DispatchSemaphore(value: 0))
-                    passed.add("passed")
-                }
-            }
-        }
-        let text = try #require(failure).text
-        #expect(text.contains("Deadlock"), "\(text)")
-        #expect(text.components(separatedBy: "stays asleep").count == 2, "\(text)")
-        #expect(passed.all.isEmpty)
-    }
-
     // MARK: Order in an actor's queue
 
     private static let sending: Scenario = { simulation in
@@ -466,9 +376,6 @@ private actor Room {
         inside.leave()
     }
 }
-
-private func block(on semaphore: DispatchSemaphore) { semaphore.wait() }
-private func block(on group: DispatchGroup) { group.wait() }
 
 private func pause() async { await Task.yield() }
 
