@@ -117,6 +117,8 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func inTurn(lane: Int, isBarrier: Bool, _ body: () -> Void)
     /// Stops this thread until a gate is open or a duration has passed.
     func wait(for gate: any Gate, _ duration: Duration?)
+    /// The task whose step this thread runs, by the engine's number; `nil`: none.
+    var runningTask: Int? { get }
     /// Whether this thread can stop inside a step.
     var canStop: Bool { get }
     /// Stops this thread, at the granularity of accesses, before a call whose effect other steps may see.

@@ -14,6 +14,8 @@ import TokenServiceConcurrency
     private let lanes = Lock<[ActorReference: Int]>([:])
     /// Its queues.
     let queues = DrivenQueues()
+    /// Its plain locks.
+    let locks = DrivenLocks()
     private let session: UnsafeMutablePointer<doors_session>
     private weak var pool: (any TaskExecutor)?
 

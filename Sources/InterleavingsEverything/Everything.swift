@@ -38,7 +38,10 @@ struct Doors: OptionSet {
     static let pool = Doors(rawValue: UInt32(doors_pool))
     static let sleeps = Doors(rawValue: UInt32(doors_sleeps))
 
-    static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps]
+    /// Plain locks, where threads can stop inside a step.
+    static let locks = Doors(rawValue: UInt32(doors_locks))
+
+    static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps, .locks]
     /// The doors that make each call of a default actor a separate step.
     static let actors: Doors = .hops
 
@@ -101,7 +104,7 @@ struct ProgramDoors: LinkedDoors {
                 unsafe DrivenSession.at(owner).engine.sleep(job, for: .nanoseconds(delay))
             },
             global: executorWords(globalConcurrentExecutor).identity)
-        return unsafe doors_install(callbacks).map { unsafe String(cString: $0) }
+        return unsafe (doors_install(callbacks) ?? doors_install_locks(DrivenLocks.callbacks)).map { unsafe String(cString: $0) }
     }()
 
     /// The hook for queues that the program lacks; `nil`: none.

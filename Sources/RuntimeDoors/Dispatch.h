@@ -35,6 +35,12 @@ static inline bool is_in(doors_library library, uintptr_t address) {
     return address >= library.start && address < library.end;
 }
 
+/// Completes a library that begins with the address of one of its functions.
+void doors_find(doors_library *);
+
+// Checks whether other libraries find our function as well, which a look-up of the original wouldn't show.
+#define CHECK(name) if (dlsym(RTLD_DEFAULT, #name) != (void *)name) return #name
+
 // Always inlined, so that the address is that to which the replaced function returns.
 #define IN_CALLER static inline __attribute__((always_inline))
 

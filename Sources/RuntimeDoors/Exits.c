@@ -22,11 +22,6 @@ REPLACE(int, connect, int socket, const struct sockaddr *address, socklen_t leng
     return real_connect()(socket, address, length);
 }
 
-REPLACE(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *limit) {
-    if (!is_for_dispatch()) doors_leave("waited for a condition with a time limit, which isn't driven");
-    return real_pthread_cond_timedwait()(condition, mutex, limit);
-}
-
 // Foundation sleeps until its clock shows the time, so the time that is shown moves too. Dispatch sleeps while another thread is
 // about to add to a queue. A sleep of zero only gives the processor to another thread; Foundation's locks do that while real threads
 // hold them, so it isn't a step of the code.
@@ -76,13 +71,9 @@ REPLACE(int, select, int count, fd_set *reads, fd_set *writes, fd_set *problems,
     return real_select()(count, reads, writes, problems, limit);
 }
 
-// Checks whether other libraries find our function as well, which a look-up of the original wouldn't show.
-#define CHECK(name) if (dlsym(RTLD_DEFAULT, #name) != (void *)name) return #name
-
 const char *doors_missing_exit(void) {
     CHECK(pthread_create);
     CHECK(connect);
-    CHECK(pthread_cond_timedwait);
     CHECK(nanosleep);
     CHECK(clock_nanosleep);
     CHECK(usleep);

@@ -169,7 +169,6 @@ REPLACE(void *, dispatch_queue_attr_make_initially_inactive, void *attribute) {
 
 // Libraries
 
-// Completes a library that begins with the address of one of its functions.
 static int note_library(struct dl_phdr_info *image, size_t size, void *context) {
     doors_library *library = context;
     uintptr_t known = library->start;
@@ -183,12 +182,14 @@ static int note_library(struct dl_phdr_info *image, size_t size, void *context) 
     return 0;
 }
 
+void doors_find(doors_library *library) { dl_iterate_phdr(note_library, library); }
+
 // Before any session, as all of the above.
 __attribute__((constructor)) static void find_libraries(void) {
     doors_dispatch.start = (uintptr_t)real_dispatch_retain();
     doors_concurrency.start = (uintptr_t)real_swift_job_deallocate();
-    dl_iterate_phdr(note_library, &doors_dispatch);
-    dl_iterate_phdr(note_library, &doors_concurrency);
+    doors_find(&doors_dispatch);
+    doors_find(&doors_concurrency);
 }
 
 // Queues

@@ -44,6 +44,8 @@ extension Engine {
         if let timer { cancelTimer(timer) }
     }
 
+    package var runningTask: Int? { ControlledThread.current?.task }
+
     package var canStop: Bool { ControlledThread.current?.canStop ?? false }
 
     package func stop() { ControlledThread.current?.pause() }
@@ -65,5 +67,6 @@ private final class LimitedGate: Gate {
     func open() { isLate.withLock { $0 = true } }
 
     var title: String { gate.title }
+    var holder: Int? { gate.holder }
     var isOpen: Bool { isLate.withLock { $0 } || gate.isOpen }
 }

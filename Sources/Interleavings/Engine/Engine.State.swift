@@ -139,8 +139,8 @@ extension Engine {
         /// The threads whose step sleeps, and what they made runnable.
         var sleepers: [Sleeper] = []
         var readyBySleepers: [Entry] = []
-        /// Whether a sleeping step was given up.
-        var hasLostThread = false
+        /// The threads whose sleeping step was given up.
+        var lostThreads: [Sleeper] = []
         var timers: [Timer] = []
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []

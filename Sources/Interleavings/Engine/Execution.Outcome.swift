@@ -70,6 +70,12 @@ extension Engine.State {
         }
     }
 
+    /// Names the task that keeps a thread waiting; empty: none is known.
+    private func holder(of wait: Engine.Wait) -> String {
+        guard case .gate(let gate) = wait, let holder = gate.holder else { return "" }
+        return ", which '\(name(of: holder))' holds"
+    }
+
     fileprivate func error(stepLimit: Int) -> (any Error)? {
         // Checked even if a failure came first, because the failure may have prevented the wait for the outside event.
         if let escape {
@@ -88,7 +94,7 @@ extension Engine.State {
             return ExplorationProblem(.escape, tasks: waiting, detail: detail, remedy: session?.remedy)
         }
         let waits = stopped.compactMap { entry in
-            entry.wait.map { " '\(name(of: entry.task))' waits for \(name(of: $0))." }
+            entry.wait.map { " '\(name(of: entry.task))' waits for \(name(of: $0))\(holder(of: $0))." }
         }
         let detail = (waits + processes.filter { $0.condition == .frozen }.map { " The process '\($0.name)' is frozen." })
             .joined()

@@ -62,7 +62,7 @@ struct Execution: Sendable {
         }
         let isEndless = left.stoppedThreads.contains { $0.wait == nil }
         let parked = left.stoppedThreads.count + left.sleepers.count
-        return (parked, left.hasLostThread || isEndless || !Self.park(parked))
+        return (parked, !left.lostThreads.isEmpty || isEndless || !Self.park(parked))
     }
 
     /// How many threads may stay asleep in this process while explorations go on: each keeps its stack.

@@ -138,8 +138,9 @@ public enum Granularity: Sendable, Hashable {
     /// a thread takes an ``InterleavedLock`` and after it frees it, and before a block goes to a ``VirtualQueue``. Each piece
     /// of work has its own thread; one runs at a time.
     ///
-    /// A thread never stops anywhere else, such as before a value goes to an `AsyncStream` or a plain lock is taken. Put an
-    /// ``interleavingPoint(_:)`` there if that order matters.
+    /// Where everything is driven, also before a plain lock is taken and after it is freed: an `NSLock`, a `pthread_mutex_t`, a lock
+    /// for readers and writers, a condition. A thread never stops anywhere else, such as before a value goes to an `AsyncStream` or a
+    /// `Mutex` is taken. Put an ``interleavingPoint(_:)`` there if that order matters.
     case accesses
 }
 

@@ -130,17 +130,32 @@ package struct Program: Sendable, Hashable, Described, ExpressibleByStringLitera
         return "the program \(self) has operation \(wrong), but the list has operations 0 to \(operations - 1)"
     }
 
-    /// The programs with one task or one operation less, the smaller ones first.
+    /// Programs with less: without a task, then without a beginning or an end of all tasks or of one, the longest first, then without
+    /// one operation.
     var smaller: [Program] {
         var smaller = tasks.count < 2 ? [] : tasks.indices.map { dropping($0) }
-        for task in tasks.indices where tasks[task].count > 1 {
-            smaller += tasks[task].indices.map { operation in
-                var tasks = tasks
-                tasks[task].remove(at: operation)
-                return Program(tasks: tasks)
+        for length in (1..<max(longest, 1)).reversed() {
+            smaller.append(Program(tasks: tasks.map { Array($0.suffix(max($0.count - length, 1))) }))
+            smaller.append(Program(tasks: tasks.map { Array($0.prefix(max($0.count - length, 1))) }))
+            for task in tasks.indices where tasks[task].count > length {
+                smaller.append(changing(task) { $0.removeFirst(length) })
+                smaller.append(changing(task) { $0.removeLast(length) })
             }
         }
-        return smaller
+        for task in tasks.indices where tasks[task].count > 2 {
+            let inner = tasks[task].indices.dropFirst().dropLast()
+            smaller += inner.map { operation in changing(task) { _ = $0.remove(at: operation) } }
+        }
+        var seen: Set<Program> = []
+        return smaller.filter { $0.count < count && seen.insert($0).inserted }
+    }
+
+    private var longest: Int { tasks.map(\.count).max() ?? 0 }
+
+    private func changing(_ task: Int, _ change: (inout [Int]) -> Void) -> Program {
+        var tasks = tasks
+        change(&tasks[task])
+        return Program(tasks: tasks)
     }
 
     private func dropping(_ task: Int) -> Program {

@@ -50,6 +50,15 @@ final class ControlledThread: Sendable {
     /// The engine of the execution that it works for; `nil`: none.
     var engine: Engine? { state.withLock { $0.assignment?.engine } }
 
+    /// The task of its step, by the engine's number; `nil`: it has none.
+    var task: Int? { state.withLock { $0.assignment?.entry.task } }
+
+    /// The system's number of the thread that runs its step; `nil`: unknown.
+    var systemNumber: Int32? { state.withLock { $0.identity }?.systemNumber }
+
+    /// The system's numbers of threads, one of which holds the lock for which the step sleeps.
+    var possibleHolders: [Int32] { state.withLock { $0.identity }?.possibleHolders ?? [] }
+
     /// Whether it stops where it has to wait: not if the engine has given it up, nor while it creates a text.
     var canStop: Bool { state.withLock { !$0.isAbandoned && !$0.isQuiet } }
 

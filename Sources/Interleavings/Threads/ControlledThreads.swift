@@ -100,8 +100,15 @@ extension Engine {
     }
 
     /// Fails the execution because a step has blocked its thread.
-    func block(_ entry: Entry) {
-        let name = state.withLock { $0.name(of: entry.task) }
+    ///
+    /// - Parameter holder: The task that holds what the step waits for, and can't run; `nil`: unknown.
+    func block(_ entry: Entry, by holder: Int? = nil) {
+        let (name, other) = state.withLock { state in (state.name(of: entry.task), holder.map { state.name(of: $0) }) }
+        if let other {
+            let detail = " '\(name)' waits for a lock, which '\(other)' holds."
+            let problem = ExplorationProblem(.deadlock, tasks: other == name ? [name] : [name, other], detail: detail)
+            return fail(problem, by: name, "waits for a lock, which '\(other)' holds")
+        }
         let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: threads.map { "\($0.stepSeconds)" } ?? "")
         fail(problem, by: name, "blocks its thread")
     }

@@ -24,10 +24,15 @@ extension Engine {
     /// Waits for a late thread, because nothing else can run; after the time for a step it counts as blocked.
     func awaitSleeper() {
         guard let threads, let sleeper = state.withLock({ $0.sleepers.first }) else { return }
-        if let result = sleeper.thread.abandon(after: threads.stepSeconds) { return takeBack(sleeper, ended: result == .ended) }
-        state.withLock { $0.sleepers.removeAll { $0.thread === sleeper.thread } }
-        state.withLock { $0.hasLostThread = true }
-        block(sleeper.entry)
+        let holder = state.withLock { $0.holder(for: sleeper) }
+        // What it waits for can't come if its holder can't run.
+        let patience = holder == nil ? threads.stepSeconds : 0
+        if let result = sleeper.thread.abandon(after: patience) { return takeBack(sleeper, ended: result == .ended) }
+        state.withLock { state in
+            state.sleepers.removeAll { $0.thread === sleeper.thread }
+            state.lostThreads.append(sleeper)
+        }
+        block(sleeper.entry, by: holder)
     }
 
     private func takeBack(_ sleeper: Sleeper, ended: Bool) {
@@ -44,6 +49,17 @@ extension Engine {
 }
 
 extension Engine.State {
+    /// The task that holds the lock for which a thread sleeps, if that task can't run either, and no time moves for it.
+    fileprivate mutating func holder(for sleeper: Engine.Sleeper) -> Int? {
+        guard !hasRunningTimer() else { return nil }
+        let holders = sleeper.thread.possibleHolders.filter { $0 != 0 }
+        let stopped = stoppedThreads.compactMap { entry in
+            if case .thread(let thread) = entry.work { Engine.Sleeper(thread: thread, entry: entry) } else { nil }
+        }
+        let holder = (stopped + sleepers + lostThreads).first { $0.thread.systemNumber.map(holders.contains) ?? false }
+        return holder.flatMap { isFrozen($0.entry.process) ? nil : $0.entry.task }
+    }
+
     /// Makes work runnable; work from a sleeper's step only when the sleeper is taken back.
     mutating func add(_ entry: Engine.Entry, isLate: Bool) {
         var entry = entry

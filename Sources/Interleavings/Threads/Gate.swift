@@ -6,4 +6,10 @@ package protocol Gate: AnyObject, Sendable {
     ///
     /// Read before each step, under the engine's lock; only steps change it.
     var isOpen: Bool { get }
+    /// The task that keeps it shut, by the engine's number; `nil`: no particular one.
+    var holder: Int? { get }
+}
+
+extension Gate {
+    package var holder: Int? { nil }
 }

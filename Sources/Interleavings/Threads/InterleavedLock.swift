@@ -9,6 +9,8 @@ public final class InterleavedLock: Sendable {
     final class Gate: Interleavings.Gate {
         private struct State {
             var isTaken = false
+            /// The task that holds it, by the engine's number.
+            var holder: Int?
             /// The execution that used it last.
             weak var engine: Engine?
         }
@@ -23,15 +25,18 @@ public final class InterleavedLock: Sendable {
         var isOpen: Bool { state.withLock { !$0.isTaken } }
         var title: String { "the lock '\(name)'" }
 
-        func take() -> Bool {
+        var holder: Int? { state.withLock { $0.holder } }
+
+        func take(by task: Int? = nil) -> Bool {
             state.withLock { state in
-                defer { state.isTaken = true }
-                return !state.isTaken
+                guard !state.isTaken else { return false }
+                (state.isTaken, state.holder) = (true, task)
+                return true
             }
         }
 
         func free() {
-            state.withLock { $0.isTaken = false }
+            state.withLock { ($0.isTaken, $0.holder) = (false, nil) }
         }
 
         /// Reports an escape if an outside thread uses the same lock as an execution: the thread and the execution would not wait
@@ -64,7 +69,7 @@ public final class InterleavedLock: Sendable {
         }
         thread.pause()
         // Only the picked thread runs, so no other takes the lock between the check and the step.
-        while !gate.take(), thread.canStop {
+        while !gate.take(by: thread.task), thread.canStop {
             thread.note("waits for the lock '\(gate.name)'")
             thread.pause(for: .gate(gate))
         }

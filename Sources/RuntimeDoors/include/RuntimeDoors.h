@@ -21,7 +21,7 @@
 // 4. Time: `clock_gettime`, `gettimeofday`, `time`, `timespec_get`
 //    `Date()`, `ContinuousClock.now` and `SuspendingClock.now` are the simulation's. CPU times stay real.
 //    If the runtime read its clocks by another way, a sleep would come with a wrong deadline, and the check would fail.
-// 5. Ways out: `pthread_create`, `connect`, `pthread_cond_timedwait`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and
+// 5. Ways out: `pthread_create`, `connect`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and
 //    `select` without files, `swift_task_enqueueGlobal_hook`, and the first door for the global executor
 //    Each tells the simulation that the step leaves it, so that the schedule fails, and then does what the original does.
 //    If one went, the check would fail; what uses a way that isn't here is noticed when it comes back.
@@ -119,3 +119,4 @@ static inline void doors_set_now(doors_session *_Nonnull session, int64_t now) {
 }
 
 #include "QueueDoors.h"
+#include "LockDoors.h"

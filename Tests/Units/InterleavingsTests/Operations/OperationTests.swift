@@ -65,6 +65,13 @@ private func lostUpdate(
 }
 
 @Suite struct `Operations that are generated` {
+    @Test func `a failing program loses whole tasks first, then the beginnings and the ends of tasks`() {
+        let program: Program = "0.1.2|3.4.5|6.7.8"
+        #expect(program.smaller.prefix(5) == ["3.4.5|6.7.8", "0.1.2|6.7.8", "0.1.2|3.4.5", "2|5|8", "0|3|6"])
+        #expect(Set(program.smaller).isSuperset(of: ["1.2|4.5|7.8", "0.1.2|5|6.7.8", "0.2|3.4.5|6.7.8"]))
+        #expect(("0.1" as Program).smaller == ["1", "0"] && ("0" as Program).smaller.isEmpty)
+    }
+
     @Test func `find a lost update, and shrink to two increments in two tasks`() async throws {
         let failure = try await lostUpdate()
         #expect(failure.program == "1|1")

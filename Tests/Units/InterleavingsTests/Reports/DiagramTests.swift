@@ -52,8 +52,8 @@ import Testing
                       │                             ✘ waits forever
 
                 ✘ Deadlock: nothing can run and no timer is pending, but these have not ended:
-                  'reader', 'writer'. 'writer' waits for the lock 'cache'. 'reader' waits for
-                  the lock 'store'.
+                  'reader', 'writer'. 'writer' waits for the lock 'cache', which 'reader' holds.
+                  'reader' waits for the lock 'store', which 'writer' holds.
 
                 ● did something   ✘ failed
                 ► the schedule left the usual order here; ○ would have run

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "RuntimeDoors.h"
+
+// 15. Locks: `pthread_mutex_lock`, `_trylock`, `_unlock`; the same of `pthread_rwlock`; `pthread_cond_wait`, `_timedwait`, `_signal`,
+//     `_broadcast`
+//    Open where a thread can stop inside a step, and only for calls of the program itself or of Foundation's locks on its behalf:
+//    the runtime and other libraries take their locks as ever. The lock stays the real one; the simulation lets threads wait for it.
+//    If a call came by another way, its thread would sleep in the kernel, and the explorer would find it there.
+
+enum { doors_locks = 8192 };
+
+typedef enum { doors_lock_mutex, doors_lock_read, doors_lock_write } doors_lock;
+
+/// The callbacks of the doors to a simulation; times are in nanoseconds, -1: without end.
+typedef struct {
+    /// Whether this thread can stop.
+    bool (*_Nonnull can_stop)(void *_Nonnull owner);
+    /// A call begins whose effect other steps may see.
+    void (*_Nonnull stop)(void *_Nonnull owner);
+    /// Takes a lock when it is free; returns `false` if the thread can't wait for it any more.
+    bool (*_Nonnull take)(void *_Nonnull owner, doors_lock, void *_Nonnull lock);
+    /// A lock was taken or released.
+    void (*_Nonnull note)(void *_Nonnull owner, void *_Nonnull lock, bool is_taken);
+    /// Releases a mutex, waits for a condition and takes the mutex again; returns whether it was signalled in time.
+    bool (*_Nonnull wait)(void *_Nonnull owner, void *_Nonnull condition, void *_Nonnull mutex, int64_t duration);
+    void (*_Nonnull signal)(void *_Nonnull owner, void *_Nonnull condition, bool is_broadcast);
+} doors_lock_callbacks;
+
+/// Returns the name of what is missing; NULL: nothing is.
+const char *_Nullable doors_install_locks(doors_lock_callbacks);
+
+/// Takes a lock, if it is free.
+bool doors_try(doors_lock, void *_Nonnull lock);
+void doors_free(doors_lock, void *_Nonnull lock);
+/// Takes a mutex, and blocks the thread until then.
+void doors_take(void *_Nonnull mutex);
