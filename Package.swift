@@ -92,7 +92,7 @@ let package = Package(
                 "TokenServiceConcurrency",
             ]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"], exclude: ["README.md"]),
-        .target(name: "InterleavingsTesting", dependencies: ["Interleavings"]),
+        .target(name: "InterleavingsTesting", dependencies: ["Interleavings", "TokenServiceConcurrency"]),
         // Functions of the runtime, replaced so that all code can be explored; a program that links neither keeps its runtime.
         .target(name: "RuntimeDoors"),
         .target(
@@ -184,7 +184,7 @@ let package = Package(
         // Code that knows nothing of the explorer.
         .target(name: "UntouchedCode", path: "Tests/Units/UntouchedCode"),
         explorerTests("Units/InterleavingsEverythingTests", "InterleavingsEverything", "UntouchedCode"),
-        explorerTests("Units/InterleavingsTestingTests", "ChildProcesses", "InterleavingsTesting"),
+        explorerTests("Units/InterleavingsTestingTests", "ChildProcesses", "InterleavingsEverything", "InterleavingsTesting"),
         tests(
             "Exploration/ExplorationTests", "AccessTokensDispatch", "AccessTokensKeys", "AccessTokensSharing", "Interleavings",
             "InterleavingsEverything", "InterleavingsTesting", "RaceGallery"),

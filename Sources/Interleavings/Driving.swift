@@ -43,13 +43,20 @@ public struct Driving: Sendable {
     /// The doors for default actors that this program has; `nil`: it doesn't link `InterleavingsEverything`.
     ///
     /// The runtime looks their type up by its mangled name. So nothing runs when a program is loaded, and linking is enough.
-    package static let linked = (_typeByName("23InterleavingsEverything12ProgramDoorsV") as? any LinkedDoors.Type)?.forActors
+    package static let linked = linkedDoors?.forActors
+
+    /// All code, if the program links `InterleavingsEverything` and the platform has its doors.
+    package static var linkedEverything: Driving? { linkedDoors?.forEverything.map { .everything(through: $0) } }
+
+    private static let linkedDoors = _typeByName("23InterleavingsEverything12ProgramDoorsV") as? any LinkedDoors.Type
 }
 
 /// The doors that a program has because it links them.
 package protocol LinkedDoors: RuntimeDoors {
     /// The doors that make each call of a default actor a step; `nil`: this platform has none.
     static var forActors: (any RuntimeDoors)? { get }
+    /// The doors that drive all code; `nil`: this platform has none.
+    static var forEverything: (any RuntimeDoors)? { get }
 }
 
 /// Doors: hooks through which a simulation drives code that isn't written for it.

@@ -3,7 +3,7 @@
 /// An error of the task fails the schedule unless something asks for ``value`` or ``result`` before the schedule ends, or
 /// ``allowingError()`` was called. Every member may be used from any task of the execution.
 public struct SpawnedTask<Value: Sendable>: Sendable {
-    let task: Task<Value, any Error>
+    package let task: Task<Value, any Error>
     let number: Int
     let engine: Engine
 

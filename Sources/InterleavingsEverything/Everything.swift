@@ -67,9 +67,13 @@ struct ProgramDoors: LinkedDoors {
         self.doors = doors
     }
 
-    static var forActors: (any RuntimeDoors)? {
+    static var forActors: (any RuntimeDoors)? { linked(.actors) }
+
+    static var forEverything: (any RuntimeDoors)? { linked(.all) }
+
+    private static func linked(_ doors: Doors) -> (any RuntimeDoors)? {
         #if os(Linux)
-        ProgramDoors(.actors)
+        ProgramDoors(doors)
         #else
         nil
         #endif

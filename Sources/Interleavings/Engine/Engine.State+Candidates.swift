@@ -11,7 +11,10 @@ extension Engine.State {
     /// How often a candidate may be passed over before it goes first; a random walk practically never reaches the limit.
     ///
     /// It shrinks with the step limit, so that a schedule becomes fair before it counts as endless.
-    private static func patience(among count: Int, stepLimit: Int) -> Int { min(100 + 10 * count, stepLimit / 4) }
+    /// On a busy machine the first half of the steps is for one long wait, or several; the second half lets all of them end.
+    private mutating func patience(among count: Int, stepLimit: Int) -> Int {
+        machine == .busy && steps < stepLimit / 2 ? stepLimit / 2 : min(100 + 10 * count, stepLimit / 4)
+    }
 
     /// Properties of the candidates.
     struct Offer: Sendable {
@@ -36,7 +39,7 @@ extension Engine.State {
             }
         }
         var offer = Offer(current: current())
-        let patience = Self.patience(among: candidates.count, stepLimit: stepLimit)
+        let patience = patience(among: candidates.count, stepLimit: stepLimit)
         // Check only the oldest, which comes first, and time, which comes last: no other is overdue before the oldest.
         let overdue = [0, candidates.count - 1].first { candidates.indices.contains($0) && steps - since($0) > patience }
         if let first = overdue ?? offer.current, first > 0 {

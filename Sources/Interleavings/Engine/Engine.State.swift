@@ -162,6 +162,10 @@ extension Engine {
         var taskNames: [String] = []
         /// The spawned task that the next task seen for the first time represents; `nil`: none.
         var announced: Int?
+        /// The scenario's own task: the runtime's number and the engine's.
+        var root: (identity: UInt32, number: Int)?
+        /// The scenario's own task in a state that is over, if it hadn't ended; it never continues.
+        var abandoned: UInt32 = 0
         var timerCount = 0
         /// The simulated processes, and the tasks that belong to one.
         var processes: [Process] = []
@@ -176,6 +180,7 @@ extension Engine {
         var haste = Haste.possible
 
         let ordering: ActorOrdering
+        let machine: MachineModel
         var steps = 0
         /// Whether a step is running; between steps, sleeps and waits end in any order.
         var isInStep = false
@@ -201,9 +206,13 @@ extension Engine {
         var failure: (any Error)?
         var escape: (detail: String, tasks: [String], callSite: (@Sendable () -> String?)?)?
 
-        init(chooser: Chooser, ordering: ActorOrdering = .arrival, blackBox: BlackBox? = nil, records: Bool) {
+        init(
+            chooser: Chooser, ordering: ActorOrdering = .arrival, machine: MachineModel = .fair, blackBox: BlackBox? = nil,
+            records: Bool
+        ) {
             self.chooser = chooser
             self.ordering = ordering
+            self.machine = machine
             self.blackBox = blackBox
             recorder = records ? Recorder() : nil
             if case .replay(let replay) = chooser { stop = replay.stop }

@@ -26,7 +26,10 @@ final class Engine: Sendable {
     private let poolReference = Lock<PoolReference?>(nil)
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Surroundings, records: Bool) {
-        state = Lock(State(chooser: chooser, ordering: settings.ordering, blackBox: surroundings.blackBox, records: records))
+        state = Lock(
+            State(
+                chooser: chooser, ordering: settings.ordering, machine: settings.machine, blackBox: surroundings.blackBox,
+                records: records))
         blackBox = surroundings.blackBox
         watchdog = surroundings.watchdog
         time = settings.time
@@ -81,6 +84,7 @@ final class Engine: Sendable {
         let isHop = job.identity == 0 && Job.hasNoCurrentTask
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
+            if job.identity != 0, job.identity == state.abandoned { return true }
             // A yield is not a separate step: the task can run from the next step on.
             if job.isYield, origin != .outside, state.phase != .over {
                 state.resumptions.append(.yield(job, process: state.process))
@@ -119,6 +123,7 @@ extension Engine.State {
         let spawned = identity == 0 ? nil : announced.map { self.spawned[$0] }
         let task = newTask(named: identity == 0 ? "actors" : spawned?.name ?? childName())
         taskNumbers[identity] = task
+        if announced == 0 { root = (identity, task) }
         guard identity != 0 else { return task }
         if let process = spawned?.process ?? process { taskProcesses[task] = process }
         announced = nil

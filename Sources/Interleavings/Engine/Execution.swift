@@ -4,11 +4,13 @@ import TokenServiceConcurrency
 struct Execution: Sendable {
     let engine: Engine
     private let simulation: Simulation
+    private let rootName: String
 
     /// Winding down may take this many steps even if the step limit is smaller.
     private static let endSteps = 1_000
 
     init(_ chooser: Chooser, _ settings: Settings, _ surroundings: Engine.Surroundings, records: Bool) {
+        rootName = settings.rootName
         engine = Engine(chooser, settings, surroundings, records: records)
         let opened = settings.doors?.open(for: engine)
         simulation = Simulation(
@@ -22,11 +24,11 @@ struct Execution: Sendable {
     }
 
     private func drive(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
-        let (engine, simulation) = (engine, simulation)
+        let (engine, simulation, name) = (engine, simulation, rootName)
         Simulation.$running.withValue(simulation) {
-            _ = simulation.spawn("scenario") {
+            _ = simulation.spawn(name) {
                 do { try await scenario(simulation) } catch {
-                    engine.fail(error, by: "scenario", "throws \(PlainText.beginning(of: error))")
+                    engine.fail(error, by: name, "throws \(PlainText.beginning(of: error))")
                     throw error
                 }
             }
@@ -57,8 +59,11 @@ struct Execution: Sendable {
         engine.run()
         // Release these outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
         let left = engine.state.withLock { state in
-            defer { state = Engine.State(endedAt: state.now) }
-            return state
+            let before = state
+            state = Engine.State(endedAt: before.now)
+            // What it would use may be gone: a test's body exists only until its exploration ends.
+            if before.spawned.first?.hasEnded == false { state.abandoned = before.root?.identity ?? 0 }
+            return before
         }
         let isEndless = left.stoppedThreads.contains { $0.wait == nil }
         let parked = left.stoppedThreads.count + left.sleepers.count

@@ -56,7 +56,10 @@ struct Exploration: Sendable {
         case .replay(let schedule, let stop):
             try replay(Replay(choices: schedule.choices, stop: stop))
         }
-        if strategy.mostSchedules != nil, summary.mostChoices == 0, summary.steps == summary.schedules, summary.failures == 0 {
+        // A test with one order has been run, and that is all there is to it.
+        if settings.test == nil, strategy.mostSchedules != nil, summary.mostChoices == 0, summary.steps == summary.schedules,
+            summary.failures == 0
+        {
             throw ExplorationProblem(
                 .nothingToExplore, detail: "the scenario has one step and one order; start what it tests with simulation.spawn")
         }
@@ -109,6 +112,8 @@ struct Exploration: Sendable {
             let outcome = execute(chooser)
             length = max(length, outcome.chooser.decisions)
             try note(outcome)
+            // All others would be the same.
+            if settings.test != nil, outcome.choices.isEmpty { break }
         }
     }
 

@@ -25,6 +25,7 @@ import TokenServiceConcurrency
 ///   - strategy: How schedules are chosen.
 ///   - time: When the simulation's clock moves.
 ///   - ordering: In which order jobs run that have reached an actor.
+///   - machine: How long a task that could run may be left without a processor.
 ///   - granularity: Where tasks may be switched: between jobs, or also inside synchronous code.
 ///   - driving: Which code to drive: that which prefers the simulation's executor, or all.
 ///   - stepLimit: How many steps one execution may have.
@@ -41,6 +42,7 @@ public func explore(
     _ strategy: Strategy = .mixed(),
     time: TimeModel = .whenIdle,
     ordering: ActorOrdering = .arrival,
+    machine: MachineModel = .fair,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -49,7 +51,8 @@ public func explore(
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
     var settings = Settings(
-        time: time, ordering: ordering, granularity: granularity, driving: driving, stepLimit: max(stepLimit, 1))
+        time: time, ordering: ordering, machine: machine, granularity: granularity, driving: driving,
+        stepLimit: max(stepLimit, 1))
     if Overrides.current.number != nil { settings.program = Overrides.current.program }
     // An exploration inside a scenario is part of that scenario's step.
     if let outer = Simulation.current {
@@ -80,6 +83,7 @@ private func begin(
             var settings = settings
             settings.number = number
             settings.time = overrides.time ?? settings.time
+            settings.test = overrides.test
             settings.seeksNearestPass = overrides.seeksNearestPass
             let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
             defer { blackBox.close() }
@@ -125,6 +129,17 @@ public enum ActorOrdering: Sendable, Hashable {
     case any
 }
 
+/// How long a machine leaves a task without a processor although it could run.
+public enum MachineModel: Sendable, Hashable {
+    /// While others take some hundred steps, at most: code that waits by yielding soon continues.
+    case fair
+    /// While others take thousands of steps, as on a loaded machine, until half of the step limit is used up; then as ``fair``.
+    ///
+    /// So no counted number of yields or polls is enough, and waiting without a count still ends. Time moves as ``TimeModel`` says: by
+    /// default a poll with a deadline passes, because no time passes while a task can run.
+    case busy
+}
+
 /// Where an exploration may switch from one task to another.
 public enum Granularity: Sendable, Hashable {
     /// Between jobs: where a task suspends, hops to another actor or ends, and between a queue's blocks. Where the queues of
@@ -152,17 +167,23 @@ struct Settings: Sendable {
     var program: Program?
     var time = TimeModel.whenIdle
     var ordering = ActorOrdering.arrival
+    var machine = MachineModel.fair
     var granularity = Granularity.jobs
     var driving = Driving.preferred
     /// The doors that are open during each step.
     var doors: (any RuntimeDoors)?
     var stepLimit = 10_000
+    /// How a whole test is the scenario; `nil`: it isn't.
+    var test: TestForm?
     /// Whether a failure is compared with a schedule that passes.
     var seeksNearestPass = false
     /// How long a step may take on a controlled thread, in real time, before it counts as blocked.
     ///
     /// A step usually takes microseconds.
     var stepSeconds = 20.0
+
+    /// The name of the scenario's task.
+    var rootName: String { test == nil ? Diagram.scenario : "test" }
 
     /// Whether steps run on threads that can stop inside a step.
     var usesThreads: Bool { granularity == .accesses || driving.needsThreads }

@@ -22,6 +22,8 @@ package struct Overrides: Sendable {
     var number: Int?
     /// The command that runs the current test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
+    /// How the whole test becomes the scenario; `nil`: the scenario is a part of it.
+    package var test: TestForm?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
     package var seeksNearestPass = false
     /// Whether an execution in which nothing can run waits in real time for an outside event.
@@ -66,6 +68,13 @@ package struct Overrides: Sendable {
         case .exhaustive, .replay: strategy
         }
     }
+}
+
+/// How a whole test becomes a scenario, as the code that does so begins.
+package enum TestForm: String, Sendable {
+    case trait = "@Test(.explored("
+    case function = "try await explored("
+    case together = "try await exploreTogether("
 }
 
 /// Counts the explorations of one test, which has several if it calls `explore` more than once.

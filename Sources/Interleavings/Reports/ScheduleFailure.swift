@@ -86,7 +86,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     /// Another possible cause: an escape that was too slow to be noticed; `nil` if that is ruled out.
     private var doubt: String? {
         let code = (underlying as? ExplorationProblem)?.code
-        let names = doubted.filter { $0 != Diagram.scenario }.map { "'\($0)'" }.joined(separator: ", ")
+        let names = doubted.filter { $0 != settings.rootName }.map { "'\($0)'" }.joined(separator: ", ")
         guard !names.isEmpty, code == nil || code == .requirement else { return nil }
         let (example, remedy) =
             settings.driving.isEverything
@@ -172,20 +172,25 @@ extension Settings {
 
     /// The line that replays a schedule, up to the choices.
     var replayHead: String {
+        if let test { return "\(test.rawValue)replay: \"" }
         let call = program.map { "exploreOperations(…, programs: .replay(\"\($0)\"), schedules: " } ?? "explore("
         return "try await \(call).replay(\""
     }
 
     /// The line that replays a schedule, after the choices.
-    var replayTail: String { "\")\(replayArguments)) \(program == nil ? "{ simulation in …" : "…")" }
+    var replayTail: String {
+        test.map { "\"\(replayArguments)\($0 == .trait ? "))" : ") …")" }
+            ?? "\")\(replayArguments)) \(program == nil ? "{ simulation in …" : "…")"
+    }
 
     /// The arguments of a replay that differ from the defaults.
     private var replayArguments: String {
         var arguments = ""
         if time != .whenIdle { arguments += ", time: .\(time)" }
         if ordering != .arrival { arguments += ", ordering: .\(ordering)" }
+        if machine != (test == nil ? .fair : .busy) { arguments += ", machine: .\(machine)" }
         if granularity != .jobs { arguments += ", granularity: .\(granularity)" }
-        if let name = driving.name { arguments += ", driving: .\(name)" }
+        if let name = driving.name, test == nil || driving.needsThreads { arguments += ", driving: .\(name)" }
         if stepLimit != Settings().stepLimit { arguments += ", stepLimit: \(stepLimit)" }
         return arguments
     }
