@@ -16,9 +16,10 @@
 /// }
 /// ```
 ///
-/// Each program is explored as by ``explore(_:time:ordering:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that
-/// it checks: a program fails, too, if an operation throws an error or never returns. Turn expected errors into outcomes. If a
-/// test run sets the number of schedules, as many programs are drawn as make that number together.
+/// Each program is explored as by
+/// ``explore(_:time:ordering:machine:granularity:driving:stepLimit:countsFailures:_:fileID:line:)``, with all that it checks: a
+/// program fails, too, if an operation throws an error or never returns. Turn expected errors into outcomes. If a test run sets
+/// the number of schedules, as many programs are drawn as make that number together.
 ///
 /// - Parameters:
 ///   - operations: The operations that programs are made of, with their arguments. One that is listed twice is drawn twice as
