@@ -1,16 +1,15 @@
 public import Interleavings
 
-/// Runs a test's body under many schedules, where there is no trait: in a method of XCTest.
+/// Runs a closure under many schedules, as ``ExploredTrait`` runs a whole test: for the part of a test that is to be explored.
 ///
 /// ```swift
-/// func testStatus() async throws {
+/// @Test func `shows the status`() async throws {
 ///     try await explored { … }
 /// }
 /// ```
 ///
-/// It does what ``ExploredTrait`` does for a test of Swift Testing. An error that the body throws fails the schedule. An assertion of
-/// XCTest does if the test case hands its failures to ``failSchedule(_:at:)``; otherwise it fails the test at once, and the other
-/// schedules still run.
+/// An error that the closure throws fails the schedule, as an expectation does. It has been run under Swift Testing only: in a process
+/// of XCTest, explorations of everything end with a sleep that isn't driven.
 ///
 /// - Parameters:
 ///   - schedules: How many schedules to run; 0: the body runs once, as without this function.
@@ -20,7 +19,7 @@ public import Interleavings
 ///   - machine: How long a task may be left without a processor.
 ///   - driving: Which code to drive; `nil`: everything but the queues of Dispatch.
 ///   - stepLimit: How many steps one schedule may have.
-///   - body: The test.
+///   - body: What to explore.
 /// - Throws: A ``/Interleavings/ScheduleFailure`` with the first schedule that fails.
 public func explored(
     schedules: Int = 200, seed: UInt64 = 1, replay: String? = nil, time: TimeModel = .whenIdle, machine: MachineModel = .busy,
@@ -66,18 +65,4 @@ public func exploreTogether(
         }
         for task in tasks { try await task.value }
     }
-}
-
-/// Fails the current schedule, for libraries of tests whose failures don't come by themselves.
-///
-/// A test case of XCTest on Linux calls it in its `recordFailure(withDescription:inFile:atLine:expected:)`.
-///
-/// - Parameters:
-///   - reason: What the report says.
-///   - place: The place in the code, which tells failures apart.
-/// - Returns: Whether there is a schedule to fail; `false`: report the failure as usual.
-public func failSchedule(_ reason: String, at place: String) -> Bool {
-    guard let simulation = Simulation.current else { return false }
-    simulation.fail(reason, at: place)
-    return true
 }
