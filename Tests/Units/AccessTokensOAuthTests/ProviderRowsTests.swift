@@ -159,7 +159,7 @@ struct ProviderRowsTests {
 
     @Test func `each row says where and when its provider's words were read`() throws {
         let rows = try ProviderRow.all.get()
-        #expect(Set(rows.map(\.name)).count == rows.count && rows.count >= 25)
+        #expect(Set(rows.map(\.name)).count == rows.count && rows.count >= 30)
         for row in rows {
             #expect(row.read.wholeMatch(of: /\d{4}-\d\d-\d\d/) != nil && !row.sources.isEmpty, "\(row.name)")
             #expect(row.sources.allSatisfy { URL(string: $0.address)?.scheme == "https" }, "\(row.name)")
