@@ -77,14 +77,17 @@ public struct AuthorizationServer: Sendable {
     /// Returns the URL of an endpoint, such as `revocation_endpoint` for `OAuthClient.revoke(_:at:)`.
     ///
     /// - Throws: `OAuthError` with the code `invalidMetadata` if the server doesn't name the endpoint, or if its URL is neither
-    ///   `https` nor `http` to a loopback address.
+    ///   `https` nor, for a server on this machine, `http` to a loopback address.
     public func endpoint(_ name: String) throws -> URL {
         guard let text = members[name] else { throw missing(name) }
-        guard let url = URL(string: text), Origin(url)?.isPrivate == true, url.fragment == nil else {
+        // A server elsewhere has no business with this machine's other programs.
+        guard let url = URL(string: text), let origin = Origin(url), origin.isPrivate,
+            origin.scheme == "https" || Origin(issuer)?.scheme != "https", url.fragment == nil
+        else {
             throw OAuthError(
                 .invalidMetadata(
-                    "The '\(name)' of \(shown) must begin with https, or with http for a loopback address, and have neither user nor "
-                        + "fragment"))
+                    "The '\(name)' of \(shown) must begin with https, or with http for a loopback address if the server has one, and "
+                        + "have neither user nor fragment"))
         }
         return url
     }

@@ -66,29 +66,31 @@ enum MetadataDocument {
     /// - Parameters:
     ///   - what: What is looked for, in an error.
     ///   - member: The member that the document must have.
-    ///   - fallback: What is used where no place has a document; `nil`: it is an error.
+    ///   - fallback: What is used if each place answers 404; `nil`: that is an error, too.
     static func first(
         _ what: String, with member: String, at places: [URL], otherwise fallback: AnswerMembers? = nil,
         by transport: any TokenTransport, timeLimit: Duration
     ) async throws -> (members: AnswerMembers, place: String) {
-        var answers: [String] = [], trouble: OAuthError?
+        var answers: [String] = [], trouble: OAuthError?, isMissing = true
         for url in places {
             let place = ServerText.safe(url.absoluteString, hiding: [])
             switch try await fetch(url, place, with: member, by: transport, timeLimit: timeLimit) {
             case .found(let members): return (members, place)
-            case .absent(let answer): answers.append("\(place): \(answer)")
+            case .absent(let answer, let isGone):
+                answers.append("\(place): \(answer)")
+                isMissing = isMissing && isGone
             case .trouble(let error): trouble = trouble ?? error
             }
         }
-        if let fallback, trouble == nil { return (fallback, "its origin") }
+        if let fallback, trouble == nil, isMissing { return (fallback, "its origin") }
         throw trouble
             ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
     }
 
     private enum Answer {
         case found(AnswerMembers)
-        /// Why there is no document.
-        case absent(String)
+        /// Why there is no document, and whether the server itself says so.
+        case absent(String, isGone: Bool = false)
         case trouble(OAuthError)
     }
 
@@ -123,7 +125,7 @@ enum MetadataDocument {
             failure.status = response.status
             guard response.status >= 500 else { throw failure }
             return .trouble(failure)
-        default: return .absent("status \(response.status)")
+        default: return .absent("status \(response.status)", isGone: response.status == 404)
         }
     }
 }

@@ -121,7 +121,7 @@ public struct RegisteredClient: Sendable, Hashable, Codable {
     /// The token with which the registration can be read, changed and deleted; `nil` if there is none (RFC 7592).
     public let registrationToken: String?
 
-    /// Where it can be; `nil` if it can't.
+    /// Where it can be, with `https`, or `http` to a loopback address; `nil` if it can't.
     public let registrationURL: URL?
 
     /// How the client authenticates.
@@ -208,10 +208,15 @@ extension AuthorizationServer {
             throw OAuthError(.invalidMetadata("The answer to a registration at \(shown) names no client_id"))
         }
         return RegisteredClient(
-            id: id, issuer: issuer, authenticationMethod: answer["token_endpoint_auth_method"] ?? method,
+            id: id, issuer: issuer,
+            // RFC 7591 §2: basic is what an answer means that doesn't say it.
+            authenticationMethod: answer["token_endpoint_auth_method"]
+                ?? (method == "none" && answer["client_secret"] != nil ? "client_secret_basic" : method),
             secret: answer["client_secret"], secretExpiration: answer.date("client_secret_expires_at"),
             registrationToken: answer["registration_access_token"],
-            registrationURL: answer["registration_client_uri"].flatMap(URL.init(string:)))
+            registrationURL: answer["registration_client_uri"].flatMap(URL.init(string:)).flatMap {
+                Origin($0)?.isPrivate == true ? $0 : nil
+            })
     }
 
     /// Creates a client that this server has registered.
@@ -224,7 +229,7 @@ extension AuthorizationServer {
     public func client(
         _ registered: RegisteredClient, proof: (any TokenProof)? = nil, transport: any TokenTransport = URLSessionTransport()
     ) throws -> OAuthClient {
-        guard registered.issuer == issuer else {
+        guard MetadataDocument.isSame(registered.issuer, as: issuer) else {
             throw OAuthError(.invalidConfiguration("the client was registered at another authorization server"))
         }
         var client = try client(id: registered.id, authentication: registered.authentication, proof: proof, transport: transport)
@@ -234,8 +239,8 @@ extension AuthorizationServer {
 
     /// Finds the server of an MCP server that has no metadata as a resource, as the protocol had it in March 2025.
     ///
-    /// It is the MCP server's own origin: what its metadata say, or without any, the endpoints `/authorize`, `/token` and
-    /// `/register`. Such a server doesn't say that it supports PKCE, so a sign-in through it needs `requiresPKCE: false`.
+    /// It is the MCP server's own origin: what its metadata say, or if it answers 404 where they would be, the endpoints
+    /// `/authorize`, `/token` and `/register`. Such a server doesn't say that it supports PKCE, so a sign-in through it needs `requiresPKCE: false`.
     ///
     /// - Parameters:
     ///   - url: The MCP server: `https`, or `http` to a loopback address. Its path is left out.

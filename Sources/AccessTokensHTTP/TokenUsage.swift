@@ -35,7 +35,8 @@ public struct TokenUsage: Sendable {
     ///   - place: Where a request carries its token, whatever type it has; `nil`: the header `Authorization` with the scheme
     ///     `Bearer`, for tokens of that type.
     ///   - isRefusal: Whether an answer, of any status, means that the request's token is no longer valid. It is called on any
-    ///     thread for each answer to a request with a token. Each refusal costs a load, within the service's limit.
+    ///     thread for each answer to a request with a token, except redirects that are followed. Each refusal costs a load, within
+    ///     the service's limit, and the request is sent once more: what the API has done before it refused, it does twice.
     public init(
         in place: Place? = nil,
         refusedBy isRefusal: @escaping @Sendable (_ answer: TransportResponse) -> Bool = { $0.refusesToken }
@@ -68,6 +69,18 @@ public struct TokenUsage: Sendable {
     package func url(_ url: URL, without token: String) -> URL {
         guard case .query(let name) = place else { return url }
         return url.query { $0 == name && $1 == token }
+    }
+
+    /// Whether a URL shows the token in any way, as a redirect's target may, if the URL carries it.
+    package func shows(_ token: String, in url: URL) -> Bool {
+        guard case .query = place else { return false }
+        var text = url.absoluteString
+        // A URL inside a query is encoded twice, and one inside that thrice.
+        for _ in 0..<4 {
+            if text.contains(token) { return true }
+            text = text.removingPercentEncoding ?? text
+        }
+        return false
     }
 
     /// Returns whether a request has its own value where the token would go.

@@ -272,7 +272,8 @@ extension OAuthError {
     ///
     /// A server that registers clients may forget them. Then register again; a new sign-in alone doesn't help.
     public var refusesClient: Bool {
-        code == .refused && error.map(Refusal.codesOfClients.contains) ?? false
+        if case .registrationRefused = problem { return false }
+        return code == .refused && error.map(Refusal.codesOfClients.contains) ?? false
     }
 
     /// The same error, of a registration.

@@ -85,7 +85,12 @@ struct RequestRunner: Sendable {
                 }
                 run.message = next
                 // A server may copy the whole query into the target's.
-                if let carried { run.message.url = carried.usage.url(next.url, without: carried.token.value) }
+                if let carried {
+                    run.message.url = carried.usage.url(next.url, without: carried.token.value)
+                    guard !next.hasLeftOrigin || !carried.usage.shows(carried.token.value, in: run.message.url) else {
+                        throw DataLoadingError(.redirectRefused, detail: "its target has the token, and is of another origin")
+                    }
+                }
                 // Another request, and the redirect may have brought a newer one.
                 (run.nonce, run.repetitions) = (nil, 0)
                 if next.hasLeftOrigin { run.found = nil }
@@ -182,6 +187,7 @@ extension Response {
             return challenge["error"] == "insufficient_scope" ? stepUp.wanted(challenge["scope"]) : nil
         }
         guard stepUp.readsBody, answer.members("error").contains("insufficient_scope") else { return nil }
-        return stepUp.wanted(answer.members("scope").first)
+        let scopes = answer.members("scope")
+        return stepUp.wanted(scopes.isEmpty ? nil : scopes.joined(separator: " "))
     }
 }

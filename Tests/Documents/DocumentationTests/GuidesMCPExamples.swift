@@ -16,11 +16,12 @@ struct MCPHost: Sendable {
     let metadata: ClientMetadata
     /// Where its document is, if it has one.
     let documentURL: URL?
-    /// Reads, and keeps or forgets, the registration at this server.
-    let registration: @Sendable () async throws -> RegisteredClient?
-    let keep: @Sendable (RegisteredClient?) async throws -> Void
-    /// Keeps the token.
-    let store: any TokenStore
+    /// Reads, and keeps or forgets, the registration at an issuer.
+    let registration: @Sendable (String) async throws -> RegisteredClient?
+    let keep: @Sendable (RegisteredClient?, String) async throws -> Void
+    /// Keeps the tokens of an issuer, and those of no other, whose refresh
+    /// token this one would get.
+    let store: @Sendable (String) -> any TokenStore
     /// Whether servers from before June 2025 are welcome.
     var acceptsOlderServers = false
     /// Opens a URL in a browser, and returns the callback.
@@ -61,13 +62,13 @@ struct MCPClient {
             do {
                 return try await client.token(for: grant).token
             } catch let error as OAuthError where error.refusesClient {
-                try await host.keep(nil)
+                try await host.keep(nil, server.issuer)
                 throw error
             }
         }
 
         let tokens = TokenService(
-            store: host.store,
+            store: host.store(server.issuer),
             loader: try RefreshTokenLoader(
                 client, additionalParameters: audience))
         let all = resource?.scopes.joined(separator: " ") ?? ""
@@ -118,14 +119,11 @@ struct MCPClient {
         if server.acceptsClientDocuments, let document = host.documentURL {
             return try server.client(id: document.absoluteString)
         }
-        // Another server's is refused.
-        if let kept = try await host.registration(),
-            let client = try? server.client(kept)
-        {
-            return client
+        if let kept = try await host.registration(server.issuer) {
+            return try server.client(kept)
         }
         let registered = try await server.register(host.metadata)
-        try await host.keep(registered)
+        try await host.keep(registered, server.issuer)
         return try server.client(registered)
     }
 
@@ -144,7 +142,7 @@ struct MCPClient {
         } catch let error as TokenServiceError {
             // Make another client then, which registers again.
             if (error.underlying as? OAuthError)?.refusesClient == true {
-                try await host.keep(nil)
+                try await host.keep(nil, server.issuer)
                 _ = await tokens.reset()
             }
             throw error
@@ -234,8 +232,10 @@ struct MCPClient {
     ) -> MCPHost {
         MCPHost(
             metadata: ClientMetadata(name: "Tools", redirectURIs: ["http://127.0.0.1/callback"]), documentURL: documentURL,
-            registration: { kept.value }, keep: { kept.set($0) },
-            store: FileTokenStore(path: directory.path + "/token"), acceptsOlderServers: acceptsOlderServers
+            registration: { issuer in kept.value.flatMap { $0.issuer == issuer ? $0 : nil } },
+            keep: { client, _ in kept.set(client) },
+            store: { FileTokenStore(path: directory.path + "/token-\($0.split(separator: ":").last ?? "")") },
+            acceptsOlderServers: acceptsOlderServers
         ) { url in
             log.add("browsed")
             let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
@@ -285,6 +285,14 @@ struct MCPClient {
         isKnown.set(true)
         _ = try await MCPClient(url: url(of: server), host: host)
         #expect(log.lines.filter { $0 == "registered true" }.count == 2 && kept.value != nil)
+    }
+
+    @Test func `takes neither a registration nor a token to another authorization server`() async throws {
+        let log = GuideLog(), kept = Mutexed<RegisteredClient>(), directory = try TemporaryDirectory()
+        let host = program(kept, log, directory: directory), first = try server(log), second = try server(log)
+        _ = try await MCPClient(url: url(of: first), host: host)
+        _ = try await MCPClient(url: url(of: second), host: host)
+        #expect(log.lines.filter { $0 == "registered true" }.count == 2 && log.lines.filter { $0 == "browsed" }.count == 2)
     }
 
     @Test func `needs no registration where the server reads its document`() async throws {

@@ -76,10 +76,11 @@ struct RegistrationTests {
 
     // The server may replace what was asked for.
     @Test(arguments: [
-        ("", "none", "none"),
+        ("", "client_secret_basic", "client_secret_basic"),
         (#","token_endpoint_auth_method":"client_secret_post""#, "client_secret_post", "client_secret_post"),
         (#","token_endpoint_auth_method":"client_secret_basic""#, "client_secret_basic", "client_secret_basic"),
-        (#","token_endpoint_auth_method":null"#, "none", "none"),
+        (#","token_endpoint_auth_method":null"#, "client_secret_basic", "client_secret_basic"),
+        (#","token_endpoint_auth_method":"none""#, "none", "none"),
     ])
     func `the answer's own method counts`(members: String, method: String, used: String) async throws {
         let client = try await registered(#"{"client_id":"c","client_secret":"s"\#(members)}"#, status: 200)
@@ -121,6 +122,30 @@ struct RegistrationTests {
             "\(error)".contains("at \(Self.place) refused to register the client: \(code), status \(status), \"http://127.0.0.1/")
         )
         #expect(!texts(error).contains("seCret"), "\(error)")
+    }
+
+    @Test func `a server that registers nobody without its own client has forgotten none`() async throws {
+        let (server, transport) = try await server(TransportResponse(401, #"{"error":"invalid_client"}"#))
+        let error = try await #require(throws: OAuthError.self) {
+            try await server.register(Self.metadata, transport: transport)
+        }
+        #expect(error.error == "invalid_client" && !error.refusesClient)
+    }
+
+    @Test(arguments: [("https://as.example/register/c", true), ("http://as.example/c", false), ("file:///c", false)])
+    func `a registration's own token is for a private place only`(place: String, isKept: Bool) async throws {
+        let client = try await registered(#"{"client_id":"c","registration_client_uri":"\#(place)"}"#)
+        #expect((client.registrationURL != nil) == isKept)
+    }
+
+    @Test func `a server elsewhere names no endpoint on this machine`() async throws {
+        let metadata = DiscoveryTests.metadata(#""registration_endpoint":"http://127.0.0.1:8500/v1/kv""#)
+        let transport = MetadataServer([DiscoveryTests.known: metadata])
+        let server = try await AuthorizationServer.discover("https://as.example", transport: transport)
+        let error = try await #require(throws: OAuthError.self) {
+            try await server.register(Self.metadata, transport: transport)
+        }
+        #expect(error.code == .invalidMetadata && transport.places.count == 1)
     }
 
     @Test(arguments: [429, 500, 503]) func `a server in trouble may be asked again`(status: Int) async throws {
@@ -251,6 +276,9 @@ struct RegistrationTests {
         for bad in [
             MetadataServer([DiscoveryTests.known: DiscoveryTests.metadata(issuer: "https://evil.example")]),
             MetadataServer([DiscoveryTests.known: TransportResponse(status: 503)]),
+            // Something else than "there are none".
+            MetadataServer([DiscoveryTests.known: TransportResponse(403, "")]),
+            MetadataServer([DiscoveryTests.known: TransportResponse(200, "<html>")]),
         ] {
             await #expect(throws: OAuthError.self) {
                 try await AuthorizationServer.discover(atOriginOf: url, transport: bad)

@@ -156,7 +156,7 @@ struct DamagedFileTests {
         let service = TokenService(store: place.store, loader: Loader(isRepeatable: true))
         for _ in 0..<3 { #expect(try await service.retrieveToken().value == "loaded") }
         let isDamaged = text.isEmpty || text.hasSuffix(",")
-        #expect(try await (try? place.store.load())?.token.value == (isDamaged ? "loaded" : nil))
+        #expect(await (try? place.store.load())?.token.value == (isDamaged ? "loaded" : nil))
         if !isDamaged { #expect(try place.bytes == Array(text.utf8)) }
     }
 

@@ -232,6 +232,21 @@ struct TokenUsageTests {
         #expect(error.response?.url.query() == "q=a%20b" && !everything(in: error).contains("access-1"))
     }
 
+    // As sign-in pages get it, or a path.
+    @Test(arguments: [
+        "/login?next=%2Fx%3Faccess_token%3Daccess-1", "/login?token=access-1", "/access-1", "/?n=%252Faccess%252D1",
+    ])
+    func `a token that a redirect to another origin hides elsewhere isn't taken there`(target: String) async throws {
+        let elsewhere = try LoopbackServer { _ in ResourceServer.status(200) }
+        let place = elsewhere.url.deletingLastPathComponent().absoluteString.dropLast()
+        let server = try LoopbackServer { _ in ResourceServer.status(302, "Location: \(place)\(target)\r\n") }
+        let error = try #require(
+            await #expect(throws: DataLoadingError.self) {
+                try await loader(server, TokenUsage(in: .query("access_token"))).perform(Request(url: server.url))
+            })
+        #expect(error.code == .redirectRefused && !everything(in: error).contains("access-1"))
+    }
+
     @Test func `a token in the URL is encoded, and no connection's error shows it`() async throws {
         let token = AccessToken("SECRET+/=&?")
         let server = try LoopbackServer { _ in .reset("") }
