@@ -21,7 +21,7 @@ public import Foundation
 /// Source: RFC 8414; OpenID Connect Discovery 1.0.
 public struct AuthorizationServer: Sendable {
     /// The server's identifier, which sign-in callbacks and client assertions contain.
-    package let issuer: String
+    public let issuer: String
 
     /// All members of the metadata.
     public let members: AnswerMembers
@@ -82,7 +82,7 @@ public struct AuthorizationServer: Sendable {
         guard let text = members[name] else { throw missing(name) }
         // A server elsewhere has no business with this machine's other programs.
         guard let url = URL(string: text), let origin = Origin(url), origin.isPrivate,
-            origin.scheme == "https" || Origin(issuer)?.scheme != "https", url.fragment == nil
+            origin.scheme == "https" || !issuer.lowercased().hasPrefix("https:"), url.fragment == nil
         else {
             throw OAuthError(
                 .invalidMetadata(

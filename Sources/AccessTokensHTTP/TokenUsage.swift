@@ -71,18 +71,6 @@ public struct TokenUsage: Sendable {
         return url.query { $0 == name && $1 == token }
     }
 
-    /// Whether a URL shows the token in any way, as a redirect's target may, if the URL carries it.
-    package func shows(_ token: String, in url: URL) -> Bool {
-        guard case .query = place else { return false }
-        var text = url.absoluteString
-        // A URL inside a query is encoded twice, and one inside that thrice.
-        for _ in 0..<4 {
-            if text.contains(token) { return true }
-            text = text.removingPercentEncoding ?? text
-        }
-        return false
-    }
-
     /// Returns whether a request has its own value where the token would go.
     public func isTaken(in url: URL, headers: [String: String]) -> Bool {
         switch place {

@@ -65,7 +65,7 @@ public struct TokenSharing: Sendable {
     ///     that has lost the answer asks once more. And if the period is at least ten seconds, a service waits for a silent holder
     ///     whose death the store can't see only until shortly before the period has passed since the mark. In return a load that is
     ///     merely slow must send in time: if the limits add up to more than that wait, loads get less time, of which half is for
-    ///     sending (`LoadTime.check()`). So the transport's own limit must be less than half the period.
+    ///     sending (`LoadTime.check()`). So the transport's own limit must be at most 45 % of the period.
     ///   - checkEvery: How often callers check whether another service has signed out or brought a later token; `nil`: only when
     ///     they need a token.
     ///

@@ -22,6 +22,18 @@ struct CarriedToken: Sendable {
     }
 
     func url(for url: URL) -> URL { proof == nil ? usage.url(url, carrying: token.value) : url }
+
+    /// Whether a URL shows the token in any way, as a redirect's target may, if the URL carries it.
+    func isShown(in url: URL) -> Bool {
+        guard case .query = usage.place else { return false }
+        var text = url.absoluteString
+        // A URL inside a query is encoded twice, and one inside that thrice.
+        for _ in 0..<4 {
+            if text.contains(token.value) { return true }
+            text = text.removingPercentEncoding ?? text
+        }
+        return false
+    }
 }
 
 extension AccessToken {

@@ -87,7 +87,7 @@ struct RequestRunner: Sendable {
                 // A server may copy the whole query into the target's.
                 if let carried {
                     run.message.url = carried.usage.url(next.url, without: carried.token.value)
-                    guard !next.hasLeftOrigin || !carried.usage.shows(carried.token.value, in: run.message.url) else {
+                    guard !next.hasLeftOrigin || !carried.isShown(in: run.message.url) else {
                         throw DataLoadingError(.redirectRefused, detail: "its target has the token, and is of another origin")
                     }
                 }

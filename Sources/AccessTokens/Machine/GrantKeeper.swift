@@ -280,7 +280,7 @@ extension GrantKeeper {
     ///
     /// An operation so late that its callback must be lost is forgotten, and the next one begins beside it. Not with a shared
     /// grant, whose session runs the operations itself.
-    mutating func elapse(to now: Duration, _ outbox: inout Machine.Outbox) -> [Report] {
+    mutating func elapse(to now: Duration, repeats: Bool = true, _ outbox: inout Machine.Outbox) -> [Report] {
         var reports: [Report] = []
         if !isLate, let deadline = operations.first?.deadline, deadline <= now {
             let late = operations
@@ -298,7 +298,7 @@ extension GrantKeeper {
             let lost = removeFirst(.storeIsLate, isLost: true, at: now, &outbox)
             if let flight = lost.flight { reports.append((flight, .gaveUp)) }
         }
-        if let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
+        if repeats, let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
         return reports
     }
 

@@ -245,12 +245,14 @@ extension TokenService.StateMachine {
     // MARK: Time
 
     /// Compares the deadlines with the time: the token's, the load's, then the store's.
-    mutating func elapse(to now: Duration) {
+    ///
+    /// - Parameter isFence: Whether a fence follows, whose own save or removal supersedes one that failed.
+    mutating func elapse(to now: Duration, isFence: Bool = false) {
         expireToken(at: now)
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
         if !fenced.isEmpty { cancelForgottenLoads(at: now) }
-        if keeper.hasStore { timeOutStore(at: now) }
+        if keeper.hasStore { timeOutStore(at: now, isFence: isFence) }
     }
 
     mutating func expireToken(at now: Duration) {
@@ -296,8 +298,8 @@ extension TokenService.StateMachine {
         }
     }
 
-    mutating func timeOutStore(at now: Duration) {
-        for report in keeper.elapse(to: now, &outbox) { ended(report.outcome, by: report.flight, at: now) }
+    mutating func timeOutStore(at now: Duration, isFence: Bool = false) {
+        for report in keeper.elapse(to: now, repeats: !isFence, &outbox) { ended(report.outcome, by: report.flight, at: now) }
     }
 
     private mutating func abandon(_ flight: Flight, _ error: TokenServiceError, at now: Duration) {
@@ -442,8 +444,8 @@ extension TokenService.StateMachine {
 
     /// The same for callers that don't enter the actor; `nil`: memory doesn't tell.
     private var isSignedIn: Bool? {
-        if keeper.isUnread { return nil }
         if backOff.isClosed { return keeper.isShared ? nil : false }
+        if keeper.isUnread { return nil }
         return hasGrant ? true : keeper.isShared || keeper.isLent ? nil : false
     }
 
@@ -786,7 +788,7 @@ extension TokenService.StateMachine {
     ///   - number: The generation that it begins; `nil`: the next one.
     ///   - moment: When it was made; `nil`: now.
     mutating func reset(number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
-        elapse(to: moment ?? now)
+        elapse(to: moment ?? now, isFence: true)
         let fenced = endSession(number)
         keeper.signOut(at: now, &outbox)
         cutOff(fenced)
@@ -811,7 +813,7 @@ extension TokenService.StateMachine {
     /// The token's lifetime counts from `moment`, the limits of what follows from `now`: the machine may have slept in between.
     mutating func replace(with token: AccessToken, number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
         let start = moment ?? now
-        elapse(to: start)
+        elapse(to: start, isFence: true)
         keeper.checked(at: now)
         let fenced = fence(number)
         if session.firstSignIn == nil { session.firstSignIn = session.generation }

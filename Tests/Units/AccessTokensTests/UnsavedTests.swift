@@ -41,6 +41,14 @@ struct UnsavedTests {
         #expect(store.contents?.value == "a")
     }
 
+    @Test(arguments: [true, false]) func `50: a fence writes nothing of the session that it ends`(isSignOut: Bool) throws {
+        let (scene, store) = try unsaved()
+        store.fail()
+        scene.advance(by: .seconds(2))
+        if isSignOut { scene.reset() } else { scene.replace(with: .granted("b")) }
+        #expect(store.log.filter { $0 == "save a" }.count == 1 && store.contents?.value == (isSignOut ? nil : "b"))
+    }
+
     @Test(arguments: [true, false]) func `50: drain saves it as soon as the store can, or says what it couldn't save`(heals: Bool)
         throws
     {
