@@ -52,7 +52,8 @@ extension TokenService {
 
     /// Ends every pause after failures, even after a refused grant: the user tapped “try again”.
     ///
-    /// Starts nothing by itself: the next caller starts a load. The limit on loads caused by refusals stays.
+    /// Starts no load: the next caller does. A save or removal that failed is repeated at once. The limit on loads caused by refusals
+    /// stays.
     public nonisolated func retryNow() async {
         await visit { $0.endPauses() }
     }
