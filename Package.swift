@@ -87,10 +87,7 @@ let package = Package(
         .target(name: "DataLoading", dependencies: ["AccessTokens", "TokenServiceConcurrency", "AccessTokensHTTP"]),
         .target(
             name: "AccessTokensTesting",
-            dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "Interleavings",
-                "TokenServiceConcurrency",
-            ]),
+            dependencies: ["AccessTokens", "AccessTokensDispatch", "AccessTokensSharing", "TokenServiceConcurrency"]),
         .target(name: "Interleavings", dependencies: ["TokenServiceConcurrency"], exclude: ["README.md"]),
         .target(name: "InterleavingsTesting", dependencies: ["Interleavings", "TokenServiceConcurrency"]),
         // Functions of the runtime, replaced so that all code can be explored; a program that links neither keeps its runtime.

@@ -1,6 +1,5 @@
 import AccessTokens
 package import AccessTokensSharing
-import Interleavings
 import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
@@ -113,7 +112,7 @@ package final class SharedStoreTrial: Sendable {
     @concurrent package func run(
         callers: Int, while goesOn: @escaping @Sendable (Int) -> Bool
     ) async throws -> SharedStoreReport {
-        let history = History(SharedRegister(initialState: try note(try await stores[0].load())))
+        let history = RegisterHistory(initial: try note(try await stores[0].load()))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<max(callers, 0) {
                 group.addTask { [self] in
@@ -127,22 +126,21 @@ package final class SharedStoreTrial: Sendable {
             try await group.waitForAll()
         }
         // The last load: every acknowledged swap must be visible.
-        _ = try await load("last", stores[0], history)
-        if case .notLinearizable(let problem) = history.check() {
-            throw SharedStoreViolation(text: "No single record could have given these answers:\n\(problem)")
+        _ = try await load("the last caller", stores[0], history)
+        if let problem = history.problem() {
+            throw SharedStoreViolation(text: "No single record could have given these answers: \(problem).")
         }
-        try history.requireLinearizable()
         return report
     }
 
-    private func play(_ caller: Int, _ round: Int, _ history: History<SharedRegister>) async throws {
+    private func play(_ caller: Int, _ round: Int, _ history: RegisterHistory) async throws {
         let store = stores[caller % stores.count]
-        var outcome = try await load("\(caller)", store, history)
+        var outcome = try await load("caller \(caller)", store, history)
         // After a conflict, the returned record is enough for another attempt.
         for attempt in 1...2 {
             guard case .record(let record) = outcome else { return }
             let content = "\(name)-\(caller)-\(round)-\(attempt)"
-            outcome = try await swap(content, for: record, "\(caller)", store, history)
+            outcome = try await swap(content, for: record, "caller \(caller)", store, history)
         }
     }
 
@@ -153,16 +151,16 @@ package final class SharedStoreTrial: Sendable {
     }
 
     private func load(
-        _ caller: String, _ store: any SharedTokenStore, _ history: History<SharedRegister>
+        _ caller: String, _ store: any SharedTokenStore, _ history: RegisterHistory
     ) async throws -> Knowledge {
-        let call = history.begin(caller, .load)
+        let call = history.begin(caller)
         do {
             let record = try await store.load()
-            call.end(returning: .record(try note(record)))
+            history.end(call, .sees(try note(record)))
             seen.withLock { $0.report.loads += 1 }
             return .record(record)
         } catch {
-            call.end(returning: .failed)
+            history.end(call, .throwsError)
             try fail(error)
             return .nothing
         }
@@ -170,18 +168,18 @@ package final class SharedStoreTrial: Sendable {
 
     private func swap(
         _ content: String, for record: SharedRecord?, _ caller: String, _ store: any SharedTokenStore,
-        _ history: History<SharedRegister>
+        _ history: RegisterHistory
     ) async throws -> Knowledge {
-        let call = history.begin(caller, .swap(content, ifAt: record.map { String(decoding: $0.bytes, as: UTF8.self) }))
+        let call = history.begin(caller, swap: (content, record.map { String(decoding: $0.bytes, as: UTF8.self) }))
         do {
             switch try await store.swap(Data(content.utf8), ifAt: record?.revision) {
             case .done(let revision):
-                call.end(returning: .done)
+                history.end(call, .replaces)
                 _ = try note(SharedRecord(Data(content.utf8), revision: revision))
                 seen.withLock { $0.report.swaps += 1 }
                 return .nothing
             case .conflict(let current):
-                call.end(returning: .conflict(try note(current)))
+                history.end(call, .sees(try note(current)))
                 seen.withLock { $0.report.conflicts += 1 }
                 return .record(current)
             }

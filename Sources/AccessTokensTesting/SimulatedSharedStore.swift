@@ -1,6 +1,5 @@
 import AccessTokens
 public import AccessTokensSharing
-import Interleavings
 import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
@@ -74,7 +73,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     @concurrent public func load() async throws -> SharedRecord? {
         let pause = state.withLock { $0.latency / 2 }
         try await travel(pause)
-        interleavingPoint("the store is read")
+        markPoint("the store is read")
         let record = register.contents, fails = state.withLock { $0.noteLoad() }
         try await travel(pause)
         if fails { throw Failure() }
@@ -91,7 +90,7 @@ public final class SimulatedSharedStore: SharedTokenStore {
     @concurrent public func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
         let pause = state.withLock { $0.latency / 2 }
         try await travel(pause)
-        interleavingPoint("the store is written")
+        markPoint("the store is written")
         let trouble = state.withLock { $0.nextTrouble(of: .swap, hasRecord: contents != nil) }
         if trouble == .conflict, let record = contents { _ = await register.swap(record.bytes, ifAt: record.revision) }
         let outcome = trouble == .failure ? nil : await register.swap(bytes, ifAt: revision)

@@ -35,6 +35,16 @@ package struct Lock<Value>: ~Copyable, Sendable {
     }
 }
 
+// MARK: Exploring
+
+private let onMarkedPoint = Lock<(@Sendable (String) -> Void)?>(nil)
+
+/// Marks where another task may run, for the explorer if the program links it; elsewhere it does nothing.
+package func markPoint(_ label: String) { onMarkedPoint.withLock { $0 }?(label) }
+
+/// Lets the explorer hear of marked points.
+package func hearMarkedPoints(_ body: @escaping @Sendable (String) -> Void) { onMarkedPoint.withLock { $0 = body } }
+
 // MARK: Waiting
 
 /// The continuation of a waiting task: checked in debug builds, and so in the everyday tests; unchecked in other builds.

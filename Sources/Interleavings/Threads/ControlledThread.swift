@@ -39,12 +39,15 @@ final class ControlledThread: Sendable {
     private let state = Lock(State())
 
     private static let own = ThreadValue<ControlledThread>()
+    /// Stops at the points that our other modules mark, which don't link the explorer.
+    private static let hearsMarkedPoints: Void = hearMarkedPoints { interleavingPoint($0) }
 
     /// The controlled thread that calls this; `nil` on any other thread.
     static var current: ControlledThread? { own.value }
 
     init(threads: ControlledThreads) {
         self.threads = threads
+        _ = Self.hearsMarkedPoints
     }
 
     /// The engine of the execution that it works for; `nil`: none.
