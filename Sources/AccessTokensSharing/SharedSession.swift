@@ -19,6 +19,7 @@ final class SharedSession: Sendable {
     private let wallClock: @Sendable () -> Date
     private let executor: (any TaskExecutor)?
     private let loadExecutor: (any TaskExecutor)?
+    private let limitExecutor: (any TaskExecutor)?
     private let state = Lock(State())
     private let line = TurnLine()
 
@@ -28,6 +29,7 @@ final class SharedSession: Sendable {
         self.clock = clock
         wallClock = environment.wallClock
         (executor, loadExecutor) = (environment.executor, environment.loadExecutor)
+        limitExecutor = environment.limitExecutor
     }
 
     /// Returns the state with which a flight begins; a check leaves the user's request to retry to the next load.
@@ -275,11 +277,10 @@ final class SharedSession: Sendable {
             end.complete(with: result)
         }
         let limit = deadline ?? now + RefreshPolicy.storeTimeout
-        let timer = Task.detached(on: executor) { [clock] in
-            if await clock.hasPassed(limit) { end.complete(with: .failure(StoreTimeout())) }
-        }
+        let alarms = Alarms()
+        alarms.wake(at: limit, on: clock, executor: limitExecutor) { _ in end.complete(with: .failure(StoreTimeout())) }
         defer {
-            timer.cancel()
+            alarms.wakeNoMore()
             if deadline != nil { task.cancel() }
         }
         return try await end.value(known: urgency) { [executor] in task.raise(to: $0, on: executor) }

@@ -29,6 +29,11 @@ extension TokenService {
         /// Where time limits and visits to the actor run; `nil`: on a serial queue of their own.
         package var executor: (any TaskExecutor)?
 
+        /// The executor of time limits; an explorer drives default actors and the pool, but no queue.
+        package var limitExecutor: (any TaskExecutor)? {
+            executor == nil && !DrivenExecutions.areRunning ? ServiceQueue.shared : executor
+        }
+
         /// Creates an environment; the defaults suit programs.
         ///
         /// - Parameters:

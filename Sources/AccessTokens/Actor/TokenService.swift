@@ -86,10 +86,8 @@ public actor TokenService {
         policy: RefreshPolicy, environment: borrowing Environment, clock: ServiceClock, seed: UInt64,
         loader: any TokenLoader, ties: ServiceTies?, isDrained: Bool = false
     ) {
-        // An explorer drives default actors and the pool, but no queue.
-        let isQueued = environment.executor == nil && !DrivenExecutions.areRunning
-        executor = isQueued ? ServiceQueue.shared : environment.executor
-        isolation = isQueued ? nil : DefaultIsolation()
+        executor = environment.limitExecutor
+        isolation = executor === ServiceQueue.shared ? nil : DefaultIsolation()
         loadExecutor = environment.loadExecutor
         loadStart = loadExecutor != nil || type(of: loader) == CallbackLoad.self ? executor : environment.executor
         self.clock = clock
