@@ -71,6 +71,28 @@ struct DesignTests {
         #expect(Set(named) == Set(folders))
     }
 
+    /// A list of modules outside the manifest, and what it may lack.
+    @Test(arguments: [
+        (".spi.yml", #"- (\w+)"#, ""),
+        (".ci/docs", #"\b([A-Z]\w+)"#, ""),
+        // Each of these is measured with what it brings; the explorer and the test kit are in no program.
+        (".ci/size", #"\b([A-Z]\w+)"#, "AccessTokensTesting Interleavings InterleavingsTesting InterleavingsEverything"),
+        // The program of a reader links no testing library, and imports no module that comes with others.
+        (".ci/consumer", #"\b([A-Z]\w+)"#, "InterleavingsTesting InterleavingsEverything AccessTokensHTTP"),
+        (".ci/mutants", #"\b([A-Z]\w+)"#, ""),
+        ("CHANGELOG.md", #"`([A-Z]\w+)`"#, ""),
+        ("Docs/Design.md", #"(?m)^\| `(\w+)/`"#, ""),
+    ])
+    func `a list of modules lacks none of the manifest's`(page: String, pattern: String, without: String) throws {
+        let named = Set(
+            try text(page).matches(of: try Regex(pattern, as: (Substring, Substring).self)).map { String($0.output.1) })
+        let expected = Set(try modules()).subtracting(["TokenServiceConcurrency"]),
+            absent = Set(without.split(separator: " ").map(String.init))
+        #expect(absent.isSubset(of: expected))
+        #expect(expected.subtracting(named) == absent.subtracting(named))
+        #expect(expected.subtracting(absent).isSubset(of: named))
+    }
+
     @Test func `the page has 3,500 words at most`() throws {
         let words = try text("Docs/Design.md").split(whereSeparator: \.isWhitespace).count
         #expect(words <= 3_500, "a decision belongs on its room's page in Docs/Decisions")
