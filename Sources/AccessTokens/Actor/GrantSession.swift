@@ -124,8 +124,8 @@ extension TokenService {
         let refused = machine.rejections.tokens.filter { machine.rejections.contains($0.token, at: now) }
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
-            isRefresh: machine.state.cached != nil, isLook: !flight.isLoading, previous: flight.previous,
-            keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
+            isRefresh: machine.state.cached != nil && lobby.withLock { $0.waiters.count == 0 }, isLook: !flight.isLoading,
+            previous: flight.previous, keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
             isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
             load: { previous, end in

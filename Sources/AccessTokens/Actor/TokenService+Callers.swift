@@ -30,6 +30,91 @@ extension TokenService {
         return try await join(seen: look.generation, within: limit)
     }
 
+    /// Returns a token that is good for at least this long, if the server issues such tokens.
+    ///
+    /// For what outlives the call: a long upload, a token handed to another process. If the cached token expires sooner, the call
+    /// joins the running load, or starts one; other callers get the cached token meanwhile. What that load brings is the answer,
+    /// however long it is good: ask ``timeLeft(of:)``. A token that this service may not replace now (the server fails, a grant
+    /// can't be saved, the service is drained, `limit` has passed) is the answer, too, as long as it is valid. So this call fails
+    /// only where one without a minimum would wait for a load and fail as well.
+    ///
+    /// More than half of the token's lifetime counts as half. So such calls never start load after load, however much they ask
+    /// for and however many they are.
+    ///
+    /// - Parameters:
+    ///   - minimum: How long the token must be good, to its real expiry.
+    ///   - limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
+    /// - Throws: ``TokenServiceError``; `CancellationError` if the caller is cancelled while it waits, or before.
+    public nonisolated(nonsending) func retrieveToken(
+        validFor minimum: Duration, within limit: Duration? = nil
+    ) async throws -> AccessToken {
+        try await retrieveToken(validFor: minimum, within: limit, seen: nil)
+    }
+
+    /// The same for a call that began in an earlier generation; `nil`: it begins now.
+    package nonisolated(nonsending) func retrieveToken(
+        validFor minimum: Duration, within limit: Duration? = nil, seen earlier: Int?
+    ) async throws -> AccessToken {
+        let snapshot = lobby.withLock { $0.snapshot }, now = clock.now()
+        let seen = earlier ?? snapshot.hit.generation, isSame = seen == snapshot.hit.generation
+        if isSame, let token = snapshot.token(validFor: minimum, at: now) {
+            if snapshot.isRefreshDue(at: now) { claimRefresh(at: now) }
+            return token
+        }
+        do {
+            let deadline = deadline(after: limit), token = try await ask(.validFor(minimum), seen: seen, until: deadline).get()
+            // One of an earlier run or of another service isn't what a load for this call has brought.
+            guard await visit({ $0.machine.newest == 0 }) else { return token }
+            return try await ask(.validFor(minimum), seen: seen, until: deadline).get()
+        } catch let error as TokenServiceError where error.code == .deadlineExceeded {
+            let snapshot = lobby.withLock { $0.snapshot }
+            guard isSame, snapshot.hit.generation == seen, let token = snapshot.token(at: clock.now()) else { throw error }
+            return token
+        }
+    }
+
+    /// Loads a token whatever is cached, and returns one whose load began after this call.
+    ///
+    /// For claims that have just changed: a role was granted, a tenant was created. Requests that were refused need
+    /// ``retrieveToken(insteadOf:within:)`` instead, all others ``retrieveToken(within:)``.
+    ///
+    /// Calls at the same time share one load. A load that runs already isn't joined: this call waits for its end and then
+    /// for another. Other callers get the cached token meanwhile, and the new one afterwards. Such calls and refusals together cause
+    /// at most 5 loads in 30 s.
+    ///
+    /// - Parameter limit: How long this caller waits at most, as in ``retrieveToken(within:)``.
+    /// - Throws: ``TokenServiceError``, never answering with an older token: the load's error, or why none may start;
+    ///   `CancellationError` if the caller is cancelled.
+    public nonisolated(nonsending) func reloadToken(within limit: Duration? = nil) async throws -> AccessToken {
+        try await reloadToken(within: limit, seen: currentGeneration)
+    }
+
+    package nonisolated(nonsending) func reloadToken(within limit: Duration? = nil, seen: Int) async throws -> AccessToken {
+        let deadline = deadline(after: limit), last = await visit { $0.machine.flights }
+        while true {
+            let answer = try await ask(.loadedAfter(last), seen: seen, until: deadline)
+            // Another load may have answered: one that was running before, or was given up.
+            let (newest, flights) = await visit { ($0.machine.newest, $0.machine.flights) }
+            switch answer {
+            case .success(let token): if newest > last { return token }
+            case .failure(let error): if flights > last { throw error }
+            }
+        }
+    }
+
+    private nonisolated func deadline(after limit: Duration?) -> Duration? {
+        limit.map { clock.now() + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+    }
+
+    /// How long a token is still good, to its real expiry on the service's clock; `nil` if it has no lifetime.
+    ///
+    /// Zero if the token isn't the one that the service hands out now: ask for another.
+    ///
+    /// - Parameter token: A token that this service has returned.
+    public nonisolated func timeLeft(of token: AccessToken) -> Duration? {
+        lobby.withLock { $0.snapshot }.timeLeft(of: token, at: clock.now())
+    }
+
     /// Returns a token of the same session with which to resend a refused request.
     ///
     /// Call it with the token that the refused request carried. In one step it does what ``invalidate(_:)`` and
@@ -60,7 +145,7 @@ extension TokenService {
     public nonisolated(nonsending) func retrieveToken(
         insteadOf refused: AccessToken, within limit: Duration? = nil
     ) async throws -> AccessToken {
-        let deadline = limit.map { clock.now() + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+        let deadline = deadline(after: limit)
         var resending = await resend(insteadOf: refused)
         if case .afterRestore(let generation) = resending {
             _ = try await join(seen: generation, until: deadline)
@@ -159,6 +244,24 @@ extension TokenService {
         }
     }
 
+    /// The path of a call with a demand; a failure of what it waited for is returned, not thrown.
+    private nonisolated(nonsending) func ask(
+        _ demand: Machine.Demand, seen generation: Int, until deadline: Duration?
+    ) async throws -> Result<AccessToken, any Error> {
+        let caller = try activeCaller(), urgency = caller.urgency
+        let load = try beginWaiting()
+        defer { endWaiting(load) }
+        let joining = try await visit(as: caller) {
+            try $0.askActor(demand, seen: generation, as: urgency, until: deadline)
+        }
+        switch joining {
+        case .answer(let token): return .success(token)
+        case .place(let place):
+            if let deadline { wake(atLimit: deadline) }
+            return await Result { try await wait(at: place, as: urgency) }
+        }
+    }
+
     /// Takes a place in the lobby if there is a load to join; otherwise asks the actor.
     ///
     /// Not inlined, nor is what it calls: their variables would become part of the frame that every waiter keeps.
@@ -179,12 +282,14 @@ extension TokenService {
     }
 
     @inline(never)
-    private func askActor(seen generation: Int, as urgency: Urgency, until deadline: Duration?) throws -> Joining {
+    private func askActor(
+        _ demand: Machine.Demand? = nil, seen generation: Int, as urgency: Urgency, until deadline: Duration?
+    ) throws -> Joining {
         // A caller that was cancelled on the way, or ran out of time, starts nothing.
         try Task.checkCancellation()
         if let deadline, deadline <= clock.now() { throw TokenServiceError(.deadlineExceeded) }
         let joining: Result<Joining, TokenServiceError> = step { machine, now in
-            machine.retrieve(seen: generation, at: now)
+            machine.retrieve(seen: generation, demand: demand, at: now)
         } admission: { result, lobby in
             result?.map { .answer($0) } ?? .success(.place(lobby.admit(urgency: urgency, until: deadline)))
         }

@@ -6,6 +6,8 @@ extension TokenService {
         let token: AccessToken
         /// When it stops being handed out; `nil`: not before it is invalidated.
         private(set) var expiry: Duration?
+        /// When it really expires; ``Swift/Duration/forever`` if it has no lifetime.
+        let end: Duration
         /// The time between hard expiry and real expiry; zero after a refusal, and it stays zero.
         private var leeway: Duration
         /// Whether it is handed out beyond hard expiry, because a load failed.
@@ -15,6 +17,8 @@ extension TokenService {
         /// When a caller starts a refresh: in the soft window, later after a failure; `nil` for none.
         var refreshFrom: Duration?
         private(set) var failedRefreshes = 0
+        /// Why the last refresh failed.
+        private(set) var refreshError: TokenServiceError?
         /// The same token for the one retry of a refused request, if it is handed out although it was refused.
         ///
         /// It is another value of the same string, so that the service knows a token that was refused in a retry as well.
@@ -25,11 +29,12 @@ extension TokenService {
         init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
             guard let lifetime = token.lifetime.map(RefreshPolicy.counted) else {
-                (expiry, leeway, refreshStart, refreshFrom) = (nil, .zero, nil, nil)
+                (expiry, end, leeway, refreshStart, refreshFrom) = (nil, .forever, .zero, nil, nil)
                 return
             }
             let hardExpiry = policy.hardExpiry(ofCounted: lifetime), expiry = start + hardExpiry
             leeway = lifetime - hardExpiry
+            end = start + lifetime
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Avoid refresh loops: no refresh within a quarter of the remaining lifetime, at most 30 s.
@@ -71,6 +76,7 @@ extension TokenService {
             failedRefreshes += 1
             let error = backOff.judge(error, of: spender, isCostly: isCostly, at: now)
             let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
+            refreshError = error
             if error.remedy != .retry { leeway = .zero }
             if error.remedy == .signIn {
                 refreshFrom = nil
@@ -99,14 +105,30 @@ extension TokenService {
 
         /// Ends the pause before the next refresh, because the user asked to try again.
         mutating func endPause() {
-            failedRefreshes = 0
+            (failedRefreshes, refreshError) = (0, nil)
             refreshFrom = refreshStart
+        }
+
+        /// Whether a refresh has failed or was postponed, so that the next one has to wait.
+        func isPaused(at now: Duration) -> Bool {
+            guard failedRefreshes > 0 || refreshFrom != refreshStart else { return false }
+            return refreshFrom.map { now < $0 } ?? true
         }
 
         /// Whether the token may be handed out at this time.
         func isValid(at now: Duration) -> Bool {
             expiry.map { now < $0 } ?? true
         }
+    }
+}
+
+extension AccessToken {
+    /// Whether the token, which expires at `end`, is good for so long; more than half of its lifetime counts as half.
+    ///
+    /// Otherwise calls that ask for more than the server grants would start load after load.
+    func isGood(for minimum: Duration, until end: Duration, at now: Duration) -> Bool {
+        guard let lifetime else { return true }
+        return end - now >= min(minimum, RefreshPolicy.counted(lifetime).divided(by: 2))
     }
 }
 

@@ -61,6 +61,16 @@ extension TokenService.StateMachine.State {
         }
     }
 
+    /// When the token really expires.
+    var end: Duration {
+        switch self {
+        case .empty, .loading: .forever
+        case .fresh(let cached): cached.end
+        case .refreshing(let cached, _): cached.end
+        case .stalled(let cached, _): cached?.end ?? .forever
+        }
+    }
+
     /// When the token is no longer handed out; `nil`: there is no token, or it doesn't expire.
     var expiry: Duration? {
         switch self {
@@ -140,9 +150,16 @@ extension TokenService.StateMachine.State {
 
     /// Adds to the number of callers that wait for the flight.
     mutating func addCallers(_ callers: Int) {
-        guard callers > 0, case .loading(var flight) = self else { return }
-        flight.callers += callers
-        self = .loading(flight)
+        guard callers > 0 else { return }
+        switch self {
+        case .loading(var flight):
+            flight.callers += callers
+            self = .loading(flight)
+        case .refreshing(let cached, var flight):
+            flight.callers += callers
+            self = .refreshing(cached, flight)
+        case .empty, .fresh, .stalled: break
+        }
     }
 
     /// The grant that the flight's load uses has been replaced through another key.
@@ -235,6 +252,16 @@ extension TokenService.StateMachine {
         case loading
         /// The token is here and is being saved; callers get it afterwards.
         case saving(AccessToken, Origin)
+    }
+
+    /// What a caller asks of a token, besides that it is valid.
+    enum Demand: Sendable {
+        /// That it is good for this long, if the server issues such tokens.
+        case validFor(Duration)
+        /// That its load began after this flight.
+        case loadedAfter(Int)
+
+        var isForLoad: Bool { if case .loadedAfter = self { true } else { false } }
     }
 
     /// The source of a token.

@@ -27,9 +27,13 @@ extension TokenService {
         private(set) var isDrained = false
         /// How often a token arrived, was published or was fenced off; an older number shows that a flight's result is outdated.
         private(set) var publications = 0
-        /// Whether the lobby reported with this event that a caller waits; callers wait only in `loading`.
+        /// Whether the lobby reported with this event that a caller waits; those with a demand wait in `refreshing`, too.
         private var isAwaited = false
-        private var flights = 0, loads = 0
+        /// How many flights there were.
+        private(set) var flights = 0
+        /// The flight that brought the last token; zero if its load was another service's or an earlier run's.
+        private(set) var newest = 0
+        private var loads = 0
         private var random: SplitMix64
         private var outbox = Outbox()
 
@@ -164,6 +168,8 @@ extension TokenService.StateMachine {
     ///
     /// - Parameter tellsIdle: Whether to compute when the service can be released, for a service that is one of many.
     mutating func conclude(tellsIdle: Bool = false) -> Ending {
+        // Whatever the load for a demand has come to, its callers get what there is.
+        if isAwaited, state.isStalled || state.flightID == nil, let token = state.token { answerWaiters(.success(token)) }
         let ending = Ending(
             snapshot: snapshot, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
             effects: outbox.effects, answer: outbox.answer, idleFrom: tellsIdle ? idleFrom : nil)
@@ -182,7 +188,7 @@ extension TokenService.StateMachine {
         }
         let token = state.token
         return TokenService.Snapshot(
-            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: session.generation,
+            token: token, expiry: state.expiry, end: state.end, refreshFrom: refreshFrom, generation: session.generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
             isDrained: isDrained, isSignedIn: isSignedIn)
     }
@@ -236,8 +242,8 @@ extension TokenService.StateMachine {
     }
 
     /// Returns the answer for callers that find neither a token nor a load and may not start one.
-    private mutating func answer(to error: TokenServiceError, at now: Duration) -> Answer {
-        guard let cached = survivor(of: error, at: now) else { return .failure(error) }
+    private mutating func answer(to error: TokenServiceError, _ demand: Demand? = nil, at now: Duration) -> Answer {
+        guard !(demand?.isForLoad ?? false), let cached = survivor(of: error, at: now) else { return .failure(error) }
         install(cached)
         return .success(cached.token)
     }
@@ -317,22 +323,27 @@ extension TokenService.StateMachine {
 
     /// Handles callers that found neither a token nor a flight in the lobby; `nil`: they wait for the flight.
     ///
-    /// - Parameter seen: The generation when they called: callers from before a reset must not start a load after it.
-    mutating func retrieve(callers: Int = 1, seen: Int, at now: Duration) -> Answer? {
+    /// - Parameters:
+    ///   - seen: The generation when they called: callers from before a reset must not start a load after it.
+    ///   - demand: What they ask of the token, besides that it is valid.
+    mutating func retrieve(callers: Int = 1, seen: Int, demand: Demand? = nil, at now: Duration) -> Answer? {
         elapse(to: now)
         guard seen >= session.lastReset else { return .failure(TokenServiceError(.reset)) }
+        if let demand, let cached = state.cached, !isMet(demand, by: cached, at: now) {
+            return renew(cached, for: demand, callers: callers, at: now)
+        }
         switch state {
         case .fresh(let cached):
             refreshAhead(at: now)
             return .success(cached.token)
         case .refreshing(let cached, _), .stalled(let cached?, _): return .success(cached.token)
-        case .stalled(nil, _): return answer(to: TokenServiceError(.loadTimedOut), at: now)
+        case .stalled(nil, _): return answer(to: TokenServiceError(.loadTimedOut), demand, at: now)
         case .loading:
             state.addCallers(callers)
             return nil
         case .empty:
             if let error = obstacle(at: now) {
-                guard !isDrained, keeper.checksInstead(at: now) else { return answer(to: error, at: now) }
+                guard !isDrained, keeper.checksInstead(at: now) else { return answer(to: error, demand, at: now) }
                 check(callers, at: now)
             } else if !keeper.isUnread {
                 startLoad(callers: callers, at: now)
@@ -343,6 +354,44 @@ extension TokenService.StateMachine {
             }
             return nil
         }
+    }
+
+    private func isMet(_ demand: Demand, by cached: CachedToken, at now: Duration) -> Bool {
+        switch demand {
+        case .validFor(let minimum): cached.token.isGood(for: minimum, until: cached.end, at: now)
+        case .loadedAfter(let flight): newest > flight
+        }
+    }
+
+    /// Handles callers whose demand the token that others get doesn't meet; `nil`: they wait for a load.
+    ///
+    /// If none may start, a wish for a longer lifetime is dropped. A load that a call insists on counts as one that a refusal
+    /// causes.
+    private mutating func renew(_ cached: CachedToken, for demand: Demand, callers: Int, at now: Duration) -> Answer? {
+        let isRunning = state.flight.map { !$0.isLook } ?? false
+        if isRunning, !state.isStalled {
+            state.addCallers(callers)
+            return nil
+        }
+        let obstacle = state.isStalled ? TokenServiceError(.loadTimedOut) : obstacle(at: now)
+        switch demand {
+        case .validFor:
+            guard obstacle == nil, !cached.isPaused(at: now), !spendsGrant || !keeper.isBehind else {
+                return .success(cached.token)
+            }
+        case .loadedAfter(let flight):
+            if let obstacle { return .failure(obstacle) }
+            // A load that began after the call has failed, or the grant was refused.
+            if let error = cached.refreshError, flights > flight || error.remedy == .signIn { return .failure(error) }
+            if let opens = rejections.limit(at: now) {
+                return .failure(TokenServiceError(.tooManyInvalidations).holding(until: opens))
+            }
+            rejections.markNextLoad()
+        }
+        // A check of the shared record brings only what others have loaded.
+        if let check = state.flight { giveUp(check) }
+        startLoad(callers: callers, at: now)
+        return nil
     }
 
     /// Starts a refresh or a store check, because a caller noticed that the soft window has begun or that the last check is too
@@ -673,6 +722,7 @@ extension TokenService.StateMachine {
 
     private mutating func publish(_ token: AccessToken, of flight: Flight, from origin: Origin) {
         publications += 1
+        newest = origin == .otherService ? 0 : flight.id
         session.handedOut.note(token)
         backOff = BackOff()
         if outbox.isObserved, origin != .program {
@@ -829,6 +879,7 @@ extension TokenService.StateMachine {
             state = .loading(flight)
         } else if !isExpired {
             state = .fresh(CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter()))
+            newest = flight.id
             answerWaiters(.success(token))
         } else {
             startLoadWithGrant(callers: flight.callers, at: now)

@@ -46,6 +46,25 @@ import Testing
         #expect(try await second.value == "second")
     }
 
+    @Test func `a call can ask for ten minutes, or for a load of its own`() async throws {
+        let clock = ManualClock(), loader = ScriptedLoader()
+        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
+        async let first = tokens.retrieveToken()
+        try await loader.nextCall().succeed(with: AccessToken("first", lifetime: .seconds(3600)))
+        _ = try await first
+        do {
+            let token = try await tokens.retrieveToken(validFor: .seconds(600))
+            let left = tokens.timeLeft(of: token)  // nil: until it is refused
+            #expect(left == .seconds(3600))
+        }
+        async let next = { () async throws -> AccessToken in
+            let token = try await tokens.reloadToken()  // its load began after this call
+            return token
+        }()
+        try await loader.nextCall().succeed(with: AccessToken("second", lifetime: .seconds(3600)))
+        #expect(try await next.value == "second")
+    }
+
     @Test func `a server that keeps one token valid needs a service that does not refresh ahead`() async throws {
         let server = SimulatedAuthorizationServer(clock: ManualClock(), keepsOneTokenValid: true)
         let policy = RefreshPolicy(maximumRefreshWindow: .zero)

@@ -76,7 +76,7 @@ extension World {
         case .replaceExpired: .expiredReplacement
         case .reset: .reset
         case .retryNow: .retry
-        case .drain, .resume, .ask, .lostEnds, .lostFails, .act, .actMeanwhile: nil
+        case .drain, .resume, .ask, .lostEnds, .lostFails, .act, .actMeanwhile, .arriveDemanding, .arriveInsisting: nil
         case .failSalvaging(let id): load(id, .failure, late: .lateFailure)
         case .storeFinds: store(.restored)
         case .storeEnds: store(.nothingStored)

@@ -85,7 +85,7 @@ extension World {
     private mutating func start(_ flight: TokenService.StateMachine.Flight) {
         check(!machine.isDrained, "a drained service starts no load")
         check(
-            machine.state.cached == nil || flight.previous?.refreshToken == nil || machine.isRepeatable
+            insists || machine.state.cached == nil || flight.previous?.refreshToken == nil || machine.isRepeatable
                 || !machine.keeper.isBehind,
             "50: no refresh ahead spends a grant while the store is behind")
         check(loads.count(where: stands) <= RefreshPolicy.abandonedFlights, "at most two loads beside the current one")
@@ -168,7 +168,11 @@ extension World {
             check(flight.isLook && isUnderWay, "a question waits for the store only")
         }
         check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
-        if case .loading = machine.state {} else { check(waiting.isEmpty, "callers wait for a load only") }
+        switch machine.state {
+        case .loading: break
+        case .refreshing(_, let flight) where demands && !flight.isLook: break
+        default: check(waiting.isEmpty, "callers wait for a load only")
+        }
         if let flight = machine.state.flight {
             let atWork = loads.map(\.id) + machine.keeper.operations.compactMap(\.flight)
             check(atWork.contains(flight.id), "the current flight is under way")

@@ -99,6 +99,11 @@ extension World {
             }
             machine.elapse(to: now)
         case .arrive(let index): if let seen = arrive(index) { entered = (index, seen) }
+        case .arriveDemanding(let index):
+            if let seen = arrive(index, demanding: .validFor(.seconds(1_000))) { entered = (index, seen) }
+        case .arriveInsisting(let index):
+            insists = true
+            if let seen = arrive(index, demanding: .loadedAfter(machine.flights)) { entered = (index, seen) }
         case .succeed(let id): deliver(id) { $0.newToken(lifetime: Self.lifetime, from: $1.start) }
         case .succeedExpired(let id): deliver(id) { $0.newToken(lifetime: .zero, from: $1.start) }
         case .succeedBarely(let id):
@@ -157,6 +162,7 @@ extension World {
         if let act, act != .refuses { perform(act) }
         let begun = loads.count
         performEffects()
+        insists = false
         check(event != .ask || !notices.isEmpty || loads.count == begun, "a question starts no load")
         // Only now is it known which token callers see.
         if act == .refuses { perform(.refuses) }
@@ -218,13 +224,28 @@ extension World {
     }
 
     /// Returns the generation that the caller saw, if it waits.
-    private mutating func arrive(_ index: Int) -> Int? {
+    private mutating func arrive(_ index: Int, demanding demand: Machine.Demand? = nil) -> Int? {
         guard case .called(let seen) = callers[index] else { return nil }
-        guard let result = machine.retrieve(seen: seen, at: now) else {
-            if case .loading = machine.state {} else { check(false, "a caller waits for the current flight") }
+        let good = machine.state.cached, before = machine.flights
+        guard let result = machine.retrieve(seen: seen, demand: demand, at: now) else {
+            switch machine.state {
+            case .loading: break
+            case .refreshing(_, let flight): check(demand != nil && !flight.isLook, "a demand waits for a load")
+            default: check(false, "a caller waits for the current flight")
+            }
+            if !insists, let good, good.isValid(at: now), machine.flights > before {
+                check(good.end - now < Self.lifetime / 2, "56: half of a token's life passes before a demand ends it")
+            }
             return seen
         }
         callers[index] = .idle
+        if insists {
+            if case .success = result { check(false, "56: a call that insists on a load gets no older token") }
+            return nil
+        }
+        if demand != nil, good?.isValid(at: now) ?? false, seen >= machine.session.lastReset {
+            check((try? result.get()) != nil, "56: a demand fails no call that has a token")
+        }
         if seen >= machine.session.lastReset { checkSurvived(result) }
         if case .success(let token) = result {
             checkServed(token, since: seen, isArrival: false)

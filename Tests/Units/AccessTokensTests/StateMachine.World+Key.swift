@@ -42,6 +42,7 @@ extension World {
             key += [end, min(steps(cached.refreshFrom), end), min(steps(cached.refreshStart), end)]
             key.append(min(cached.failedRefreshes, 1) + (cached.isInLeeway ? 2 : 0) + (cached.forRetry == nil ? 0 : 4))
             key.append(steps(cached.inLeeway(at: now)?.expiry))
+            if demands { key.append(steps(cached.end)) }
         }
         switch machine.state {
         case .empty: key.append(0)

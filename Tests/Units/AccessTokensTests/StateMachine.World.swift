@@ -12,6 +12,8 @@ struct World: Sendable {
 
     enum Event: Hashable, Sendable {
         case call(Int), join(Int), arrive(Int), leave(Int)
+        /// A caller asks for a longer life than any token has, and one insists on a load.
+        case arriveDemanding(Int), arriveInsisting(Int)
         case succeed(Int), succeedWithRejected(Int), succeedExpired(Int), succeedBarely(Int)
         case fail(Int), failWithRetryAfter(Int), failForGood(Int), failSalvaging(Int)
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
@@ -84,12 +86,20 @@ struct World: Sendable {
     private let drains: Bool
     /// Whether sign-ins, sign-outs and refusals come from outside the actor.
     private let actsOutside: Bool
+    /// Whether callers ask for more than a valid token.
+    let demands: Bool
+    /// Whether the current event's caller insists on a load.
+    var insists = false
     /// How many acts of the program the machine has yet to learn of, at most.
     private static let pendingActs = 2
 
-    init(callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false, actsOutside: Bool = false) {
+    init(
+        callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false, actsOutside: Bool = false,
+        demands: Bool = false
+    ) {
         self.drains = drains
         self.actsOutside = actsOutside
+        self.demands = demands
         let policy = RefreshPolicy(loadTimeout: .seconds(200))
         machine = Machine(
             policy: policy, isRepeatable: isRepeatable, keptIn: hasStore ? .store : .memory,
@@ -118,7 +128,7 @@ struct World: Sendable {
     var text: String {
         let more =
             (machine.keeper.hasStore ? ", a store" : "") + (drains ? ", drained and resumed" : "")
-            + (actsOutside ? ", acts outside the actor" : "")
+            + (actsOutside ? ", acts outside the actor" : "") + (demands ? ", demands" : "")
         return "\(callers.count) callers, \(machine.isRepeatable ? "repeatable" : "unrepeatable") loads\(more)"
     }
 
@@ -166,7 +176,9 @@ struct World: Sendable {
         for (index, caller) in callers.enumerated() {
             switch caller {
             case .idle: break
-            case .called: events += [.join(index), .arrive(index)]
+            case .called:
+                events += [.join(index), .arrive(index)]
+                if demands { events += [.arriveDemanding(index), .arriveInsisting(index)] }
             case .waiting: events.append(.leave(index))
             }
         }

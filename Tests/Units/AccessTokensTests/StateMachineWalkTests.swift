@@ -19,6 +19,16 @@ import Testing
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true))
     }
 
+    @Test(arguments: [true, false])
+    func `56: the 1,500 states nearest to the start keep every promise if callers have demands`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 2, isRepeatable: isRepeatable, demands: true), visits: 1_500)
+    }
+
+    @Test(.thorough, arguments: [true, false])
+    func `56: the same in every reachable state`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 2, isRepeatable: isRepeatable, demands: true))
+    }
+
     @Test(.thorough, arguments: [true, false])
     func `45: in every reachable state of a caller, a program that drains starts nothing and misses nothing`(
         isRepeatable: Bool
