@@ -106,7 +106,7 @@ extension Engine.State {
         lastTask = entry.task
         (isInStep, process) = (true, entry.process)
         // A stopped thread already has its turn, and takes a further one itself.
-        if case .thread = entry.work {} else { begin(entry.turn) }
+        if !entry.isThread { begin(entry.turn) }
         if recorder != nil {
             record(pick, task: name(of: entry.task), lane: entry.lane)
             if ordering == .any { noteOvertaking(by: entry) }
@@ -138,7 +138,7 @@ extension Engine.State {
     }
 
     /// The threads that have stopped inside a step.
-    var stoppedThreads: [Engine.Entry] { ready.filter { if case .thread = $0.work { true } else { false } } }
+    var stoppedThreads: [Engine.Entry] { ready.filter(\.isThread) }
 
     /// Picks the next step while the execution is winding down: waiting tasks are cancelled, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {

@@ -67,12 +67,12 @@ extension Engine.State {
 
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let process = ready[index].process, isFrozen(process) { return false }
-        guard case .thread = ready[index].work else { return !isBehindEqual(ready[index]) && isNext(ready[index]) }
+        guard ready[index].isThread else { return !isBehindEqual(index) && isNext(index, ready[index].turn) }
         // A thread that stopped inside a step still has its turn.
         switch ready[index].wait {
         case nil: return true
         case .gate(let gate): return gate.isOpen
-        case .turn: return isNext(ready[index])
+        case .turn(let turn): return isNext(index, turn)
         }
     }
 }

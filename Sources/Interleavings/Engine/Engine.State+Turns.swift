@@ -1,11 +1,12 @@
 /// Which tasks may run at the same time.
 extension Engine.State {
-    /// Whether an entry may run now: no running work excludes it, and nothing precedes it in its queue or the target queues.
-    mutating func isNext(_ entry: Engine.Entry) -> Bool {
-        let turn = entry.awaitedTurn
+    /// Whether an entry of `ready` may run now: no running work excludes it, and nothing precedes it in its queue or the target queues.
+    ///
+    /// - Parameter turn: The turn that it waits for. An entry isn't passed as a value: that would retain all that it has, in each step.
+    mutating func isNext(_ index: Int, _ turn: Engine.Turn) -> Bool {
         guard lanes[turn.lane].order != .concurrent else { return true }
         let isFirst = isFirst(turn)
-        return isFirst && isFree(turn) && !(hasTargets && isBehindInTargets(entry))
+        return isFirst && isFree(turn) && !(hasTargets && isBehindInTargets(ready[index]))
     }
 
     /// Whether no running work excludes it.
@@ -39,15 +40,16 @@ extension Engine.State {
     /// Whether this search has seen an earlier job of the same priority that a step sent to the same actor.
     ///
     /// The runtime keeps the order of such jobs, and code relies on it. Where they may overtake, those of one step don't.
-    mutating func isBehindEqual(_ entry: Engine.Entry) -> Bool {
-        let lane = entry.turn.lane
-        guard let priority = entry.priority, lanes[lane].order == .serial else { return false }
-        if lanes[lane].foundAt != searches || (ordering == .any && lanes[lane].foundSince != entry.since) {
-            (lanes[lane].foundAt, lanes[lane].foundSince) = (searches, entry.since)
+    mutating func isBehindEqual(_ index: Int) -> Bool {
+        let lane = ready[index].turn.lane
+        guard let priority = ready[index].priority, lanes[lane].order == .serial else { return false }
+        let since = ready[index].since
+        if lanes[lane].foundAt != searches || (ordering == .any && lanes[lane].foundSince != since) {
+            (lanes[lane].foundAt, lanes[lane].foundSince) = (searches, since)
             lanes[lane].foundPriorities.removeAll(keepingCapacity: true)
         }
         if lanes[lane].foundPriorities.contains(priority) { return true }
-        if !entry.isHop { lanes[lane].foundPriorities.append(priority) }
+        if !ready[index].isHop { lanes[lane].foundPriorities.append(priority) }
         return false
     }
 

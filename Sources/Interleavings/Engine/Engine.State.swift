@@ -46,6 +46,8 @@ extension Engine {
     /// A piece of work that may be picked.
     struct Entry: Sendable {
         let work: Work
+        /// Whether the work is a stopped thread; kept, since to ask the work costs a reference.
+        let isThread: Bool
         let turn: Turn
         let task: Int
         /// The step in which it arrived.
@@ -62,13 +64,20 @@ extension Engine {
         /// Its number in the order in which work became runnable.
         var arrival = 0
 
+        init(work: Work, turn: Turn, task: Int, since: Int, wait: Wait? = nil, process: Int? = nil) {
+            self.work = work
+            isThread = if case .thread = work { true } else { false }
+            (self.turn, self.task, self.since) = (turn, task, since)
+            (self.wait, self.process) = (wait, process)
+        }
+
         /// Where it runs next.
         var lane: Int { claim?.lane ?? turn.lane }
         /// The turn that a stopped thread waits for, in addition to the one that it has.
         var claim: Turn? { if case .turn(let turn) = wait { turn } else { nil } }
         var awaitedTurn: Turn { claim ?? turn }
         /// Whether it waits for a turn, rather than continuing in one.
-        var isWaiting: Bool { if case .thread = work { claim != nil } else { true } }
+        var isWaiting: Bool { !isThread || claim != nil }
 
         func isBarrier(in lane: Int) -> Bool { self.lane == lane && awaitedTurn.isBarrier }
     }
