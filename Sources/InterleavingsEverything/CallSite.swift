@@ -15,7 +15,11 @@ enum CallSite {
             unsafe calls.baseAddress.map { unsafe doors_calls($0, Int32(calls.count)) } ?? 0
         }
         guard count > 0 else { return nil }
-        return { [calls] in calls.prefix(Int(count)).lazy.compactMap(name).first }
+        return { [calls] in
+            calls.prefix(Int(count)).lazy.compactMap { call in
+                name(of: call).map { name in "\(name)\(CodeLine.find(call - 1).map { " at \($0)" } ?? "")" }
+            }.first
+        }
     }
 
     /// Names the function that made a call; `nil` if it is unknown or not part of the program.

@@ -36,8 +36,8 @@ import Musl
 
     /// Enough for 32,000 choices below ten; a longer schedule is cut.
     static let size = 69_632
-    /// The lengths of the parts, whether a handler wrote the text, and the thread that runs the steps.
-    private static let (lengths, told, thread) = (0, 32, 40)
+    /// The lengths of the parts, whether a handler wrote the text, the thread that runs the steps, and the present step.
+    private static let (lengths, told, thread, step) = (0, 32, 40, 48)
 
     private let file: BlackBoxFile?
     private let place: String
@@ -50,9 +50,9 @@ import Musl
     /// Creates a box for an exploration, in a file if possible.
     ///
     /// - Parameter command: Runs the schedule again, after the variables that name it. A command that is too long is left out.
-    init(_ place: String, command: String? = nil) {
+    init(_ place: String, command: String? = nil, package: String = BlackBoxFile.package) {
         self.place = place
-        file = BlackBoxFile(size: Self.size)
+        file = BlackBoxFile(size: Self.size, package: package)
         let command = command.map { "' \($0)\n" } ?? ""
         hasCommand = 1...Part.command.range.count ~= command.utf8.count
         unsafe memory = file?.memory ?? .allocate(byteCount: Self.size, alignment: 16)
@@ -77,6 +77,7 @@ import Musl
         setThread(.current)
         next = 0
         setLength(.choices, 0)
+        begin(step: 0)
         let start = Part.number.range.lowerBound
         var end = put(UInt64(max(number, 0)), at: start)
         if let seed {
@@ -88,6 +89,8 @@ import Musl
         }
         setLength(.number, end - start)
     }
+
+    func begin(step: Int) { unsafe memory.storeBytes(of: step, toByteOffset: Self.step, as: Int.self) }
 
     /// Adds a choice; trailing zeros are not part of the text.
     func append(_ choice: Int) {
@@ -111,9 +114,13 @@ import Musl
     /// Notes the settings with which schedules run from now on.
     func set(_ settings: Settings) {
         let command = hasCommand ? settings.variables : ""
-        let origin = " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n"
-        set(.middle, "\(origin)    \(settings.replayHead)")
+        set(.middle, Self.origin(place, settings))
         set(.tail, "\(settings.replayTail)\n\(command)")
+    }
+
+    /// Tells the exploration apart, with the program that it runs, if there is one.
+    static func origin(_ place: String, _ settings: Settings) -> String {
+        " of the exploration at \(place).\nTo see it again, in a \(ScheduleFailure.build):\n    \(settings.replayHead)"
     }
 
     private func set(_ part: Part, _ text: String) {
@@ -163,17 +170,30 @@ extension BlackBox {
         unsafe memory.load(fromByteOffset: thread, as: UInt.self)
     }
 
-    /// Returns the text in a file's memory; `nil` if a handler has already written it, or no schedule had begun.
-    static func untoldText(_ memory: UnsafeMutableRawPointer) -> String? {
-        guard unsafe memory.load(fromByteOffset: told, as: Int32.self) == 0 else { return nil }
+    /// What a process left that ended during a schedule.
+    struct Left {
+        let origin: String
+        /// `nil`: a handler has already written it.
+        let text: String?
+        let choices: [Int]
+        /// The step that ended the process; 0: none had begun.
+        let step: Int
+    }
+
+    /// Reads a file's memory; `nil` if no schedule had begun.
+    static func left(in memory: UnsafeMutableRawPointer) -> Left? {
         guard unsafe bytes(of: Part.number.rawValue, in: memory).length > 0 else { return nil }
-        // Leave out the head, which is about the current process.
-        let parts = (1..<7).map { place in
+        let parts = (0..<7).map { place in
             let bytes = unsafe bytes(at: place, in: memory)
-            return unsafe String(
-                decoding: UnsafeRawBufferPointer(start: memory + bytes.start, count: bytes.length), as: UTF8.self)
+            let text = unsafe UnsafeRawBufferPointer(start: memory + bytes.start, count: bytes.length)
+            return unsafe PlainText.clean(String(decoding: text, as: UTF8.self), keepsLines: true)
         }
-        return "\nInterleavings: an earlier run ended inside schedule " + parts.joined()
+        // Leave out the head, which is about the current process.
+        let text = "\nInterleavings: an earlier run ended inside schedule \(parts[1...].joined())"
+        let isTold = unsafe memory.load(fromByteOffset: told, as: Int32.self) != 0
+        return unsafe Left(
+            origin: parts[2], text: isTold ? nil : text, choices: Schedule(parts[3])?.choices ?? [],
+            step: memory.load(fromByteOffset: step, as: Int.self))
     }
 
     /// The range of a part of the text; the choices come a second time before the command, if there is one.

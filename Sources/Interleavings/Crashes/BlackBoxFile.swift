@@ -10,7 +10,8 @@ import Musl
 
 /// A black box's file, in a folder of the user's in the temporary directory.
 ///
-/// The process holds a lock on it as long as it lives, so that a later process can distinguish a leftover from a box in use.
+/// The process holds a lock on it as long as it lives, so that a later process can distinguish a leftover from a box in use. Its name
+/// begins with that of the package, whose next run reports it.
 @safe final class BlackBoxFile: @unchecked Sendable {
     /// Mapped until the file object is freed; only the box writes to it.
     let memory: UnsafeMutableRawPointer
@@ -21,13 +22,13 @@ import Musl
     private static let count = Lock(0)
 
     /// Creates a file; `nil` if that is not possible.
-    convenience init?(size: Int) {
+    convenience init?(size: Int, package: String) {
         guard let folder = Self.folder else { return nil }
         let number = Self.count.withLock { count in
             count += 1
             return count
         }
-        self.init(path: "\(folder)/\(getpid())-\(number)", flags: O_RDWR | O_CREAT | O_EXCL, size: size)
+        self.init(path: "\(folder)/\(package)-\(getpid())-\(number)", flags: O_RDWR | O_CREAT | O_EXCL, size: size)
     }
 
     /// Opens or creates a file that no process holds.
@@ -74,22 +75,30 @@ import Musl
         return status.st_mode & S_IFMT == S_IFDIR && status.st_mode & 0o077 == 0 ? folder : nil
     }()
 
-    /// Takes the texts that earlier processes left, and removes their files.
+    /// The name of the program's package: a hash of the folder above its `.build`, or else of the program's path.
+    static let package: String = {
+        let path = CommandLine.arguments.first { $0.contains("/.build/") } ?? CommandLine.arguments.first ?? ""
+        var name = Fingerprint()
+        name.mix(path.split(separator: "/.build/", maxSplits: 1).first.map(String.init) ?? "")
+        return name.text
+    }()
+
+    /// More boxes of crashes that nobody looks at aren't kept.
+    private static let mostKept = 50
+
+    /// Takes what earlier processes of the package left, and removes their files.
     ///
-    /// - Parameter place: The place of the exploration whose texts are wanted.
-    static func takeLeft(by place: String) -> [String] {
+    /// What a crash has reported itself is left for the exploration that can draw it.
+    static func takeLeft(by origin: String, of package: String) -> [BlackBox.Left] {
         guard let folder else { return [] }
-        return names(in: folder).compactMap { name in
+        let names = names(in: folder).filter { $0.hasPrefix("\(package)-") }
+        return names.compactMap { name in
             let path = "\(folder)/\(name)"
             // A file that another process holds is in use.
             guard let file = BlackBoxFile(path: path, flags: O_RDWR, size: BlackBox.size) else { return nil }
-            let text = unsafe BlackBox.untoldText(file.memory)
-            guard let text else {
-                file.remove()
-                return nil
-            }
-            guard text.contains(" at \(place).\n"), file.remove() else { return nil }
-            return PlainText.clean(text, keepsLines: true)
+            let left = unsafe BlackBox.left(in: file.memory)
+            if let left, left.text == nil, left.origin != origin, names.count < mostKept { return nil }
+            return file.remove() ? left : nil
         }
     }
 

@@ -77,6 +77,7 @@ extension Engine.State {
         if stop == steps + 1 { return stopHere() }
         let pick = pick(offer, stepLimit: stepLimit)
         steps += 1
+        blackBox?.begin(step: steps)
         fingerprint.mix(candidateTasks[pick])
         fingerprint.mix(candidateTasks.count)
         guard candidates[pick] != Self.timeIndex else { return .resume(advance(pick)) }

@@ -75,6 +75,12 @@ extension Engine.State {
         resumptions += due.map { .waited($0.suspension, .due) }
     }
 
+    /// A process of which nothing ever runs.
+    mutating func omission() -> Int {
+        processes.append(Engine.Process(name: "", condition: .killed))
+        return processes.count - 1
+    }
+
     /// Stops waiting for a spawned task.
     mutating func forget(_ number: Int) {
         guard !spawned[number].hasEnded else { return }

@@ -13,7 +13,7 @@ extension Engine {
             guard state.phase != .over else { return (0, name) }
             state.fingerprint.mix(name)
             let name = state.recorder?.unused(name) ?? name
-            let process = process ?? state.process
+            let process = state.omitted.contains(name) ? state.omission() : process ?? state.process
             // The runtime's number of a task is known only from its first job.
             state.announced = state.spawned.count
             state.spawned.append(Spawned(name: name, place: place, process: process))
@@ -33,10 +33,10 @@ extension Engine {
 
     /// Notes which task of the runtime a spawned task is.
     func begin(spawned number: Int) {
-        let identity = TaskIdentity.current
+        let (identity, job) = (TaskIdentity.current, Job.current)
         state.withLock { state in
             guard state.phase != .over else { return }
-            state.spawned[number].identity = identity
+            (state.spawned[number].identity, state.spawned[number].job) = (identity, job)
             if number > 0, state.haste != .ended { state.haste = .ruledOut }
         }
     }
@@ -47,7 +47,7 @@ extension Engine {
         state.withLock { state in
             guard state.phase != .over, !state.spawned[number].hasEnded else { return }
             state.spawned[number].hasEnded = true
-            state.spawned[number].cancel = nil
+            (state.spawned[number].cancel, state.spawned[number].job) = (nil, nil)
             state.unfinished -= 1
             if number == 0, state.haste == .required { state.haste = .ended }
             if !isCancellation, !state.spawned[number].isRead { state.spawned[number].unreadError = error }

@@ -41,6 +41,19 @@ extension Engine.State {
         job?.task.flatMap { task in session?.whereabouts(of: task) }
     }
 
+    /// The functions in which the spawned tasks wait that have not ended, by the tasks' names; empty where no report is made.
+    ///
+    /// Of twenty at most: finding a line takes a tenth of a second.
+    var whereabouts: [String: String] {
+        guard recorder != nil else { return [:] }
+        var places: [String: String] = [:]
+        for task in spawned.filter({ !$0.hasEnded }).prefix(20) {
+            let stopped = ready.first { name(of: $0.task) == task.name && $0.callSite != nil }
+            places[task.name] = stopped.map { $0.callSite?() } ?? function(of: task.job)
+        }
+        return places
+    }
+
     /// Tasks and queues with work that is ready, or that stopped inside a step.
     private func working(next: Int) -> [TaskState] {
         ready.indices.map { index in

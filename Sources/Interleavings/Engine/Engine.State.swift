@@ -54,6 +54,8 @@ extension Engine {
         let since: Int
         /// The condition that a stopped thread waits for; `nil`: it can continue at any time.
         var wait: Wait?
+        /// Names the function that waits, if the execution makes a report.
+        var callSite: (@Sendable () -> String?)?
         /// The priority of a job that a step has sent to an actor; `nil`: something else.
         var priority: UInt8?
         /// Whether it is the step's own task, which went to the actor as its last act: its thread may have been held up before that,
@@ -105,6 +107,8 @@ extension Engine {
         let process: Int?
         /// The runtime's task, once it has begun.
         var identity: TaskIdentity?
+        /// The same as a job, which is alive until the task ends.
+        var job: Job?
         /// Whether it has ended, or was killed.
         var hasEnded = false
         /// Whether this task waited for something unknown when the engine reported that nothing could run.
@@ -208,7 +212,9 @@ extension Engine {
         var searches = 0
 
         private(set) var choices: [Int] = []
-        private let blackBox: BlackBox?
+        let blackBox: BlackBox?
+        /// The spawned tasks that never begin.
+        let omitted: Set<String>
         var omissions: Omissions = []
         var fingerprint = Fingerprint()
         var recorder: Recorder?
@@ -217,12 +223,13 @@ extension Engine {
 
         init(
             chooser: Chooser, ordering: ActorOrdering = .arrival, machine: MachineModel = .fair, blackBox: BlackBox? = nil,
-            records: Bool
+            omitted: Set<String> = [], records: Bool
         ) {
             self.chooser = chooser
             self.ordering = ordering
             self.machine = machine
             self.blackBox = blackBox
+            self.omitted = omitted
             recorder = records ? Recorder() : nil
             if case .replay(let replay) = chooser { stop = replay.stop }
         }

@@ -29,7 +29,7 @@ final class Engine: Sendable {
         state = Lock(
             State(
                 chooser: chooser, ordering: settings.ordering, machine: settings.machine, blackBox: surroundings.blackBox,
-                records: records))
+                omitted: settings.omitted, records: records))
         blackBox = surroundings.blackBox
         watchdog = surroundings.watchdog
         time = settings.time

@@ -10,7 +10,9 @@ extension Execution {
         /// The kinds of order that the execution could not have.
         let omissions: Omissions
         /// The unfinished tasks that waited for something unknown.
-        let doubted: [String]
+        var doubted: [String]
+        /// The functions in which they wait, by their names; empty where no report is made.
+        let whereabouts: [String: String]
         /// Whether the scenario checked a requirement and ended before its tasks began.
         let endsHastily: Bool
         /// Whether the execution waited in vain for a resumption from outside.
@@ -21,14 +23,17 @@ extension Execution {
         var hasLeftThreads = false
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
-            error = state.error(stepLimit: stepLimit)
+            let error = state.error(stepLimit: stepLimit)
+            let isDeadlock = (error as? ExplorationProblem)?.code == .deadlock
+            doubted = error == nil ? [] : state.doubted
+            whereabouts = isDeadlock || !doubted.isEmpty ? state.whereabouts : [:]
+            self.error = (error as? ExplorationProblem)?.adding(whereabouts) ?? error
             choices = state.stoppedReplay ?? state.choices
             steps = state.steps
             fingerprint = state.fingerprint
             trace = state.recorder?.trace ?? Trace()
             chooser = state.chooser
             omissions = state.omissions.union(state.escape == nil ? [] : .escape)
-            doubted = error == nil ? [] : state.doubted
             endsHastily = state.haste == .ended
             self.hasWaited = hasWaited
         }

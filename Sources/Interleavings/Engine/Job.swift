@@ -70,11 +70,13 @@
     }
 
     /// The runtime's number of the current task; 0: there is none.
-    static var currentTask: UInt32 {
+    static var currentTask: UInt32 { current?.identity ?? 0 }
+
+    /// The current task, which is a job; `nil`: there is none.
+    static var current: Job? {
         unsafe withUnsafeCurrentTask { task in
-            guard let task = unsafe task else { return 0 }
-            // A task is a job.
-            return unsafe Job(task: unsafeBitCast(task, to: UnownedJob.self)).identity
+            guard let task = unsafe task else { return nil }
+            return unsafe Job(task: unsafeBitCast(task, to: UnownedJob.self))
         }
     }
 

@@ -36,7 +36,7 @@ package struct Coverage: Sendable, Hashable, Described {
         package static let returns = Gap(
             description:
                 "calls that came back to a default actor at the end of a group or a handler ran in one step, in the order"
-                + " in which they came: give the actor an executor from simulation.actorExecutor to separate them")
+                + " in which they came")
 
         /// At the step limit of a schedule, a task was still passed over by others, and was then picked.
         package static let patience = Gap(

@@ -1,3 +1,5 @@
+import TokenServiceConcurrency
+
 /// Checking an outcome: counting it, running it again, and reporting a failure.
 extension Exploration {
     /// - Parameter shrinks: Whether to report the failure with the shortest schedule, rather than with this one.
@@ -23,10 +25,11 @@ extension Exploration {
         let shrunk =
             shrinks && outcome.isRepeatable
             ? shrink(outcome) : Shrunk(choices: outcome.choices, minimality: .unknown)
-        let recorded = outcome.trace.steps.isEmpty ? record(shrunk.choices, of: outcome) : outcome
+        var recorded = outcome.trace.steps.isEmpty ? record(shrunk.choices, of: outcome) : outcome
         guard recorded.failureKind == outcome.failureKind || recorded.hasEscaped || !outcome.isRepeatable else {
             throw failure(difference(after: recorded, "a schedule ended differently the second time"), recorded)
         }
+        recorded.doubted = tasks(neededBy: recorded)
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
         if isFirstFailure { (failure.nearestPass, failure.crossing) = comparison(of: recorded) }
@@ -34,12 +37,28 @@ extension Exploration {
         if !countsFailures || outcome.hasLeftThreads { throw failure }
     }
 
+    /// The doubted tasks without which the failure wasn't found again: what another one waits for isn't its cause.
+    private mutating func tasks(neededBy outcome: Execution.Outcome) -> [String] {
+        let code = (outcome.error as? ExplorationProblem)?.code
+        guard outcome.isRepeatable, code == nil || code == .requirement else { return outcome.doubted }
+        defer { settings.omitted = [] }
+        return outcome.doubted.prefix(20).filter { name in
+            guard name != settings.rootName else { return true }
+            settings.omitted.insert(name)
+            let walks = (0..<20).map { Chooser.random(SplitMix64(seed: $0)) }
+            let choosers = [.replay(Replay(choices: outcome.choices)), .usual] + walks
+            let isNeeded = !choosers.contains { execute($0).failureKind == outcome.failureKind }
+            if isNeeded { settings.omitted.remove(name) }
+            return isNeeded
+        }
+    }
+
     func failure(_ error: any Error, _ outcome: Execution.Outcome) -> ScheduleFailure {
         let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
         return ScheduleFailure(
             underlying: error, choices: Schedule(choices: outcome.choices).choices, number: summary.schedules, planned: planned,
             strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings,
-            doubted: outcome.doubted, parkedThreads: outcome.parkedThreads)
+            doubted: outcome.doubted.map { $0.at(outcome.whereabouts) }, parkedThreads: outcome.parkedThreads)
     }
 
     /// Runs a failing schedule for its trace.
@@ -56,11 +75,13 @@ extension Exploration {
     }
 
     /// Runs the same choices again and reports a difference.
-    private mutating func nondeterminism(after outcome: Execution.Outcome) -> ExplorationProblem? {
+    private mutating func nondeterminism(after outcome: Execution.Outcome) -> (any Error)? {
         let again = execute(.replay(Replay(choices: outcome.choices)))
         guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
+        // A thread that stays asleep may hold what later runs need, such as a lock in a static variable.
+        if outcome.parkedThreads > 0, let error = outcome.error { return error }
         // An escape also causes nondeterminism, and explains it better.
-        if again.hasEscaped { return again.error as? ExplorationProblem }
+        if again.hasEscaped { return again.error }
         let detail = outcome.difference(from: again) ?? "a schedule ran differently the second time"
         return difference(after: outcome, detail + ", but all later runs were alike: probably only the first run differs")
     }

@@ -18,7 +18,7 @@ struct Shrunk: Sendable {
         guard let problem = error as? ExplorationProblem, problem.code == .deadlock, problem.detail.isEmpty else { return error }
         switch minimality {
         case .proven(let tried) where tried > 0, .upTo(_, let tried) where tried > 0:
-            return ExplorationProblem(.deadlock, tasks: problem.tasks, detail: " In other orders they don't wait forever.")
+            return problem.detailed(" In other orders they don't wait forever.")
         case .proven, .upTo, .unknown: return error
         }
     }

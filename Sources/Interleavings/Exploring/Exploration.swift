@@ -67,6 +67,17 @@ struct Exploration: Sendable {
         return summary
     }
 
+    /// Draws a schedule during which an earlier process ended, up to the step that ended it; `nil`: it is another's, or runs differently
+    /// now.
+    mutating func picture(of left: BlackBox.Left, at place: String) -> String? {
+        guard left.origin == BlackBox.origin(place, settings) else { return nil }
+        begin("replay", seed: nil)
+        summary.schedules = 1
+        let outcome = execute(.replay(Replay(choices: left.choices, stop: left.step)), records: true)
+        guard let problem = outcome.error as? ExplorationProblem, problem.code == .stopped else { return nil }
+        return "\nInterleavings: the schedule in which an earlier run ended, up to that step.\n\(failure(problem, outcome))\n"
+    }
+
     private mutating func replay(_ replay: Replay) throws {
         summary.coverage.gaps.append(.sample)
         begin("replay", seed: nil)

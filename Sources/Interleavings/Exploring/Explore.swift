@@ -14,8 +14,8 @@ import TokenServiceConcurrency
 /// pass over a task up to the step limit; that schedule may then take as many steps again to end fairly, and the summary says so.
 ///
 /// If the process ends during a schedule, the schedule is not lost: it is written to standard error at a crash, or by the next
-/// run of the same exploration after a kill or an `exit`. A step that takes longer than 20 seconds of real time fails its
-/// schedule.
+/// run of the same package after a kill or an `exit`. The next run of the same exploration draws it, up to the step that ended the
+/// process. A step that takes longer than 20 seconds of real time fails its schedule.
 ///
 /// The explorer doesn't notice work that the execution never awaits. A `Task.detached {}` without the simulation's executor runs
 /// beside it, and its effects show as nondeterminism at best. A task that ends before it is awaited does not count as
@@ -78,14 +78,16 @@ private func begin(
     // Don't continue on the pool: there it would wait behind a thousand tests while it holds its place.
     try await withTaskExecutorPreference(ExplorationThread()) {
         try await ExplorationLimiter.shared.run(alone: settings.driving.isEverything) {
-            for text in BlackBoxFile.takeLeft(by: place) { StandardError.write(text) }
             let (overrides, number) = Overrides.current.beginExploration()
             var settings = settings
             settings.number = number
             settings.time = overrides.time ?? settings.time
             settings.test = overrides.test
             settings.seeksNearestPass = overrides.seeksNearestPass
-            let (blackBox, watchdog) = (BlackBox(place, command: overrides.command), Watchdog(settings))
+            let left = BlackBoxFile.takeLeft(by: BlackBox.origin(place, settings), of: overrides.package)
+            for text in left.compactMap(\.text) { StandardError.write(text) }
+            let blackBox = BlackBox(place, command: overrides.command, package: overrides.package)
+            let watchdog = Watchdog(settings)
             defer { blackBox.close() }
             let exploration = Exploration(
                 settings: settings, countsFailures: countsFailures, blackBox: blackBox, watchdog: watchdog,
@@ -95,6 +97,10 @@ private func begin(
             return try await watchdog.run(on: ExplorationThread()) {
                 var exploration = exploration
                 exploration.settings.doors = try exploration.settings.driving.checkedDoors()
+                for earlier in left {
+                    var exploration = exploration
+                    exploration.picture(of: earlier, at: place).map(StandardError.write)
+                }
                 return try exploration.run(strategy)
             }
         }
@@ -177,6 +183,8 @@ struct Settings: Sendable {
     var test: TestForm?
     /// Whether a failure is compared with a schedule that passes.
     var seeksNearestPass = false
+    /// The spawned tasks that never begin, and that nothing waits for: whether a failure needs them is being tried.
+    var omitted: Set<String> = []
     /// How long a step may take on a controlled thread, in real time, before it counts as blocked.
     ///
     /// A step usually takes microseconds.

@@ -22,6 +22,8 @@ package struct Overrides: Sendable {
     var number: Int?
     /// The command that runs the current test again, for the report of a crash; `nil`: it isn't known.
     package var command: String?
+    /// Names the package, whose later runs report a process that ended during a schedule.
+    var package = BlackBoxFile.package
     /// How the whole test becomes the scenario; `nil`: the scenario is a part of it.
     package var test: TestForm?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.

@@ -35,11 +35,13 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
     /// The names of the tasks that wait, spin, escaped or threw.
     package let tasks: [String]
     /// The particulars of this problem.
-    package let detail: String
+    package private(set) var detail: String
     /// Where the requirement is, or where the task that threw was spawned, such as `CacheTests/PriceCacheTests.swift:31`; empty
     /// for other problems.
     package let place: String
 
+    /// The functions in which the tasks wait, by their names, as far as they are known.
+    private var whereabouts: [String: String] = [:]
     /// The advice if everything is driven; `nil`: the advice to use the simulation's executor, clock and queues.
     private var remedy: String?
 
@@ -49,6 +51,20 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         self.tasks = tasks
         self.detail = detail
         self.place = place
+    }
+
+    /// The same problem with the functions in which its tasks wait.
+    func adding(_ whereabouts: [String: String]) -> ExplorationProblem {
+        var problem = self
+        problem.whereabouts = whereabouts
+        return problem
+    }
+
+    /// The same problem with other particulars.
+    func detailed(_ detail: String) -> ExplorationProblem {
+        var problem = self
+        (problem.detail, problem.remedy) = (detail, nil)
+        return problem
     }
 
     /// The same problem with advice: for code driven without seams, or else about the seams to use.
@@ -75,7 +91,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
 
     /// The problem and its remedy.
     package var text: String {
-        let names = tasks.map { "'\($0)'" }.joined(separator: ", ")
+        let names = tasks.map { $0.at(code == .deadlock ? whereabouts : [:]) }.joined(separator: ", ")
         return switch code {
         case .requirement, .stopped: detail
         case .unreadError:
@@ -129,4 +145,9 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
         + " 'executorPreference: simulation.taskExecutor'. Use simulation.serialQueue or concurrentQueue instead of"
         + " DispatchQueues, an actor with simulation.actorExecutor instead of @MainActor, and scripted answers instead of"
         + " networks and files."
+}
+
+extension String {
+    /// The quoted name of a task, with the function in which it waits, if that is known.
+    func at(_ whereabouts: [String: String]) -> String { "'\(self)'\(whereabouts[self].map { " in \($0)" } ?? "")" }
 }

@@ -27,7 +27,8 @@ public struct ScheduleFailure: Error, Sendable, Described {
     var nearestPass = NearestPass.unsought
     /// The suspension that another task crossed, if that probably caused the failure.
     var crossing: Crossing?
-    /// The tasks that had not ended although nothing could run, because they waited for something unknown to the explorer.
+    /// The tasks that had not ended although nothing could run, because they waited for something unknown to the explorer,
+    /// and where they wait.
     var doubted: [String] = []
     /// How many threads stay asleep after it.
     var parkedThreads = 0
@@ -86,7 +87,7 @@ public struct ScheduleFailure: Error, Sendable, Described {
     /// Another possible cause: an escape that was too slow to be noticed; `nil` if that is ruled out.
     private var doubt: String? {
         let code = (underlying as? ExplorationProblem)?.code
-        let names = doubted.filter { $0 != settings.rootName }.map { "'\($0)'" }.joined(separator: ", ")
+        let names = doubted.filter { !$0.hasPrefix("'\(settings.rootName)'") }.joined(separator: ", ")
         guard !names.isEmpty, code == nil || code == .requirement else { return nil }
         let (example, remedy) =
             settings.driving.isEverything
@@ -99,8 +100,9 @@ public struct ScheduleFailure: Error, Sendable, Described {
     private var parking: String? {
         switch parkedThreads {
         case 0: nil
-        case 1: "One thread waits for what can't come any more; it stays asleep until the process ends."
-        default: "\(parkedThreads) threads wait for what can't come any more; each stays asleep until the process ends."
+        case 1: "One thread waits for what can't come any more; it and its locks stay as they are until the process ends."
+        default:
+            "\(parkedThreads) threads wait for what can't come any more; they and their locks stay as they are until the process ends."
         }
     }
 

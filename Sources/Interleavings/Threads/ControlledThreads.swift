@@ -84,11 +84,12 @@ extension Engine {
     /// Makes a thread that stopped inside a step runnable again.
     func pause(_ thread: ControlledThread, _ entry: Entry, _ wait: Wait?) {
         let isLate = thread.isLate
+        let callSite = wait == nil ? nil : callSite
         state.withLock { state in
             let work = Work.thread(thread)
             let since = state.steps
             var next = Entry(work: work, turn: entry.turn, task: entry.task, since: since, wait: wait)
-            next.process = entry.process
+            (next.process, next.callSite) = (entry.process, callSite)
             state.add(next, isLate: isLate)
         }
     }

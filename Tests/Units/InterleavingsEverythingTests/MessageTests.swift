@@ -1,9 +1,29 @@
+import Dispatch
 @testable import Interleavings
 @testable import InterleavingsEverything
 import Testing
 import TokenServiceConcurrency
 
 @Suite struct `Messages where everything is driven` {
+    #if os(Linux) && DEBUG && compiler(<6.4)
+    @Test(arguments: [Driving.preferred, .everything, .everythingAndQueues])
+    func `name the function and the line where each task of a deadlock waits`(_ driving: Driving) async throws {
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(.mixed(schedules: 5), driving: driving) { simulation in
+                let lost = simulation.spawn("lost") { await waitForEver() }
+                simulation.spawn("reader") { try await lost.value }
+                let semaphore = DispatchSemaphore(value: 0)
+                if driving.needsThreads { simulation.spawn("blocked") { block(on: semaphore) } }
+            }
+        }
+        let text = "\(try #require(failure?.underlying))"
+        #expect(text.contains("'lost' in waitForEver() at InterleavingsEverythingTests/MessageTests.swift:"), "\(text)")
+        #expect(text.contains("'reader' in closure #"), "\(text)")
+        guard driving.needsThreads else { return }
+        #expect(text.contains("'blocked' in block(on:) at InterleavingsEverythingTests/MessageTests.swift:"), "\(text)")
+    }
+    #endif
+
     #if os(Linux)
     @Test func `name the top-level code in which a closure stands`() {
         #expect(CallSite.readable("$s8Programsy13Interleavings10SimulationCYaYbKcfU3_") == "closure #5 in top-level code")
@@ -56,3 +76,9 @@ import TokenServiceConcurrency
         #expect(problem.description.contains(".everythingAndQueues") == !drivesQueues, "\(problem)")
     }
 }
+
+private func waitForEver() async {
+    await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+}
+
+private func block(on semaphore: DispatchSemaphore) { semaphore.wait() }

@@ -47,9 +47,10 @@ import Musl
     @Test(arguments: Crash.all, [Granularity.jobs, .accesses])
     func `print the line that crashes again`(crash: Crash, granularity: Granularity) async throws {
         let isFine = granularity == .accesses
+        let package = Self.newPackage()
         let first = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            [crash = crash as Crash, isFine = isFine as Bool] in
-            try await exploreUntil(.random(seed: 7), isFine: isFine) { await crash.go() }
+            [crash = crash as Crash, isFine = isFine as Bool, package = package as String] in
+            try await exploreUntil(.random(seed: 7), isFine: isFine, line: 1, of: package) { await crash.go() }
         }
         let report = String(decoding: first?.standardErrorContent ?? [], as: UTF8.self)
         #expect(report.contains("the process ended inside schedule "), "\(report)")
@@ -57,44 +58,50 @@ import Musl
         let schedule = try #require(replayed(in: report), "\(report)")
         #expect(report.contains("granularity: .accesses") == isFine)
         let second = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            [crash = crash as Crash, isFine = isFine as Bool, schedule = schedule as String] in
-            try await exploreUntil(.replay(schedule), isFine: isFine) { await crash.go() }
+            [crash = crash as Crash, isFine = isFine as Bool, schedule = schedule as String, package = package as String] in
+            try await exploreUntil(.replay(schedule), isFine: isFine, line: 1, of: package) { await crash.go() }
         }
         let again = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
         #expect(again.contains("ended inside schedule 1 of"), "\(again)")
-        // Crashed in the same place, after the same choices.
+        // Crashed in the same place, after the same choices, which were drawn first.
         #expect(replayed(in: again) == schedule)
+        let picture = "the schedule in which an earlier run ended, up to that step.\nSchedule 1 (replay) stopped"
+        #expect(again.contains(picture), "\(again)")
+        #expect(again.contains("    'crasher' runs next, since step "), "\(again)")
+        let origin = BlackBox.origin("InterleavingsTests/CrashTests.swift:1", Settings())
+        #expect(BlackBoxFile.takeLeft(by: "another", of: package).isEmpty)
+        #expect(BlackBoxFile.takeLeft(by: origin, of: package).map(\.text) == [nil])
     }
     #endif
 
     #if compiler(>=6.3)  // exit tests that capture
     @Test(arguments: [true, false])
-    func `that leave no time are told by the next run of the same exploration, once`(isKilled: Bool) async throws {
-        // A line that no other test's exploration has.
-        let place = UInt.random(in: 1_000_000...9_000_000)
-        _ = await #expect(processExitsWith: .failure) { [place = place as UInt, isKilled = isKilled as Bool] in
-            try await exploreUntil(.random(seed: 7), line: place) {
+    func `that leave no time are told and drawn by the next run of the package, once`(isKilled: Bool) async throws {
+        let package = Self.newPackage()
+        _ = await #expect(processExitsWith: .failure) { [package = package as String, isKilled = isKilled as Bool] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package) {
                 if isKilled { kill(getpid(), SIGKILL) } else { exit(3) }
             }
         }
         let second = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            [place = place as UInt] in
-            try await exploreUntil(.random(seed: 7), line: place) {}
+            [package = package as String] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package) {}
         }
         let report = String(decoding: second?.standardErrorContent ?? [], as: UTF8.self)
         #expect(report.contains("an earlier run ended inside schedule "))
+        #expect(report.contains("    'crasher' runs next, since step "), "\(report)")
         let schedule = try #require(replayed(in: report))
         let third = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-            [place = place as UInt] in
-            try await exploreUntil(.random(seed: 7), line: place) {}
+            [package = package as String] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package) {}
         }
         #expect(third?.standardErrorContent.isEmpty == true)
-        // The schedule reaches the point where the process ended.
-        _ = await #expect(processExitsWith: .exitCode(9)) { [place = place as UInt, schedule = schedule as String] in
-            try await exploreUntil(.replay(schedule), line: place) { exit(9) }
+        // The schedule reaches the point where the process ended; another exploration of the package tells that, too.
+        _ = await #expect(processExitsWith: .exitCode(9)) { [package = package as String, schedule = schedule as String] in
+            try await exploreUntil(.replay(schedule), line: 2, of: package) { exit(9) }
         }
-        // The line is used only once, so no later run would remove its file.
-        _ = BlackBoxFile.takeLeft(by: "InterleavingsTests/CrashTests.swift:\(place)")
+        let left = BlackBoxFile.takeLeft(by: "", of: package)
+        #expect(left.count == 1 && left.first?.text?.contains("CrashTests.swift:2.\n") == true)
     }
     #endif
 
@@ -138,24 +145,29 @@ import Musl
 
     #if compiler(>=6.3)  // exit tests that capture
     @Test func `in several explorations at once name the one that crashed`() async throws {
-        let place = UInt.random(in: 1_000_000...9_000_000)
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [place = place as UInt] in
+        let package = Self.newPackage()
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [package = package as String] in
             let isReady = DispatchSemaphore(value: 0)
-            let other = BlackBox("Other.swift:1")
+            let other = BlackBox("Other.swift:1", package: package)
             DispatchQueue.global().async {
                 other.begin(1, seed: nil)
                 isReady.signal()
             }
             isReady.wait()
-            try await exploreUntil(.random(seed: 7), line: place) { preconditionFailure("a broken promise") }
+            try await exploreUntil(.random(seed: 7), line: 1, of: package) { preconditionFailure("a broken promise") }
             other.close()
         }
         let report = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(report.contains("CrashTests.swift:\(place)"))
+        #expect(report.contains("CrashTests.swift:1.\n"))
         #expect(!report.contains("Other.swift"))
-        _ = BlackBoxFile.takeLeft(by: "Other.swift:1")
+        let origin = BlackBox.origin("InterleavingsTests/CrashTests.swift:1", Settings())
+        #expect(BlackBoxFile.takeLeft(by: origin, of: package).count == 2)
     }
     #endif
+
+    /// The name of a package that no other test's explorations have.
+    private static func newPackage() -> String { "test\(UInt.random(in: 0 ... .max))" }
 
     private func replayed(in report: String) -> String? {
         guard let start = report.range(of: ".replay(\"")?.upperBound else { return nil }
@@ -211,27 +223,32 @@ import Musl
 
 /// Explores two tasks, one of which ends the process if it was overtaken twice.
 private func exploreUntil(
-    _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, _ end: @escaping @Sendable () async -> Void
+    _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, of package: String? = nil,
+    _ end: @escaping @Sendable () async -> Void
 ) async throws {
-    try await explore(
-        strategy, granularity: isFine ? .accesses : .jobs,
-        { simulation in
-            let turns = Tally()
-            simulation.spawn("worker") {
-                for _ in 1...4 {
-                    turns.next()
-                    interleavingPoint()
-                    await Task.yield()
+    var overrides = Overrides.current
+    overrides.package = package ?? overrides.package
+    try await Overrides.$current.withValue(overrides) {
+        try await explore(
+            strategy, granularity: isFine ? .accesses : .jobs,
+            { simulation in
+                let turns = Tally()
+                simulation.spawn("worker") {
+                    for _ in 1...4 {
+                        turns.next()
+                        interleavingPoint()
+                        await Task.yield()
+                    }
                 }
-            }
-            simulation.spawn("crasher") {
-                for turn in 1...3 {
-                    if turn > 1, turns.value == 2 * turn - 2, simulation.choose("value", 12) == 11 { await end() }
-                    interleavingPoint()
-                    await Task.yield()
+                simulation.spawn("crasher") {
+                    for turn in 1...3 {
+                        if turn > 1, turns.value == 2 * turn - 2, simulation.choose("value", 12) == 11 { await end() }
+                        interleavingPoint()
+                        await Task.yield()
+                    }
                 }
-            }
-        }, line: line)
+            }, line: line)
+    }
 }
 
 private func Interleavings_abort() { abort() }

@@ -1,12 +1,15 @@
-import Interleavings
+@testable import Interleavings
 import Testing
 
 @Suite struct `Deadlocks` {
     @Test func `name the waiting tasks only`() async throws {
-        let found = try await failure(.mixed(schedules: 5)) { simulation in
-            let lost = simulation.spawn("lost") { await waitForEver() }
-            simulation.spawn("fine") { await Task.yield() }
-            try await lost.value
+        // As on platforms where functions aren't known.
+        let found = try await Overrides.unaided {
+            try await failure(.mixed(schedules: 5)) { simulation in
+                let lost = simulation.spawn("lost") { await waitForEver() }
+                simulation.spawn("fine") { await Task.yield() }
+                try await lost.value
+            }
         }
         #expect(found.problem?.code == .deadlock)
         #expect(found.problem?.tasks == ["scenario", "lost"])
@@ -32,7 +35,7 @@ import Testing
         #expect(found.problem?.code == .deadlock)
         #expect(found.problem?.tasks == ["forth", "back"])
         // The usual order ends, so nothing outside is the cause.
-        #expect("\(found)".contains("'forth', 'back'. In other orders they don't wait forever."))
+        #expect("\(found)".contains(". In other orders they don't wait forever."))
         #expect(!"\(found)".contains("outside"))
     }
 
