@@ -124,10 +124,14 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func inTurn(lane: Int, isBarrier: Bool, _ body: () -> Void)
     /// Stops this thread until a gate is open or a duration has passed.
     func wait(for gate: any Gate, _ duration: Duration?)
+    /// Whether its steps have threads of their own, which can stop.
+    var stopsThreads: Bool { get }
     /// The task whose step this thread runs, by the engine's number; `nil`: none.
     var runningTask: Int? { get }
     /// Whether this thread can stop inside a step.
     var canStop: Bool { get }
+    /// Whether a thread, by the system's number, has stopped inside a step and keeps what it holds.
+    func hasStopped(_ thread: Int32) -> Bool
     /// Stops this thread, at the granularity of accesses, before a call whose effect other steps may see.
     func stop()
     /// Notes an action of the step for the report.

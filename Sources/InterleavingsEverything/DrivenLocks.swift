@@ -22,10 +22,12 @@ final class DrivenLocks: Sendable {
     func take(_ kind: doors_lock, _ lock: UnsafeMutableRawPointer, _ engine: any DrivenEngine) -> Bool {
         engine.stop()
         while unsafe !doors_try(kind, lock) {
-            guard engine.canStop else { return false }
+            let owner = unsafe doors_owner(lock)
+            guard engine.canStop, kind != doors_lock_owned || engine.hasStopped(owner) else { return false }
             unsafe engine.wait(for: FreeLock(self, kind, lock, title(of: "lock", lock)), nil)
         }
-        unsafe setHolder(of: lock, to: engine.runningTask)
+        // One whose memory has its owner is released without a call.
+        if kind != doors_lock_owned { unsafe setHolder(of: lock, to: engine.runningTask) }
         return true
     }
 
@@ -102,6 +104,7 @@ final class DrivenLocks: Sendable {
     }
 
     var holder: Int? { unsafe locks.holder(of: lock) }
+    var owner: Int32? { if kind == doors_lock_owned { unsafe doors_owner(lock) } else { nil } }
 }
 
 /// Opens when a thread that waits for a condition is woken.

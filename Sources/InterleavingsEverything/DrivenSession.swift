@@ -34,7 +34,8 @@ import TokenServiceConcurrency
 
     /// Opens doors for one execution, and makes the executor of its tasks.
     static func open(_ doors: Doors, for engine: any DrivenEngine) -> (any TaskExecutor, any DoorSession) {
-        let session = DrivenSession(doors, engine)
+        // On a thread that can't stop, a lock has no point.
+        let session = DrivenSession(engine.stopsThreads ? doors : doors.subtracting(.locks), engine)
         let lane = engine.addPool()
         let pool = Pool(session, lane: lane)
         session.pool = pool

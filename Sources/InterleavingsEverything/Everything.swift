@@ -5,7 +5,7 @@ extension Driving {
     /// All code: plain tasks, default and global actors, the main actor, and every kind of sleep in virtual time.
     ///
     /// Nothing is injected into the code under test. `Date()`, `ContinuousClock.now` and `SuspendingClock.now` show the simulation's
-    /// time inside it. So far this works on Linux, with Swift 6.2 and 6.3. Before the first schedule the explorer checks that it does in the
+    /// time inside it, and random numbers, such as those of `UUID()` and `shuffled()`, are the same in each schedule. So far this works on Linux, with Swift 6.2 and 6.3. Before the first schedule the explorer checks that it does in the
     /// running program; otherwise it throws an `ExplorationProblem` that names what is missing, and runs nothing.
     ///
     /// One exploration at a time drives everything in a process; ordinary tests run beside it. Threads, Dispatch queues and
@@ -41,7 +41,9 @@ struct Doors: OptionSet {
     /// Plain locks, where threads can stop inside a step.
     static let locks = Doors(rawValue: UInt32(doors_locks))
 
-    static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps, .locks]
+    static let random = Doors(rawValue: UInt32(doors_random))
+
+    static let all: Doors = [.tasks, .hops, .main, .time, .leaving, .pool, .sleeps, .locks, .random]
     /// The doors that make each call of a default actor a separate step.
     static let actors: Doors = .hops
 

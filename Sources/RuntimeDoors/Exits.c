@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,12 @@ REPLACE(int, pthread_create, pthread_t *thread, const pthread_attr_t *attributes
 REPLACE(int, connect, int socket, const struct sockaddr *address, socklen_t length) {
     doors_leave("opened a network connection");
     return real_connect()(socket, address, length);
+}
+
+// A run loop's timer fires when nothing drives the run loop; a time of zero ends one.
+REPLACE(int, timerfd_settime, int timer, int flags, const struct itimerspec *time, struct itimerspec *before) {
+    if (time->it_value.tv_sec || time->it_value.tv_nsec) doors_leave("set a Timer of a run loop, which isn't driven");
+    return real_timerfd_settime()(timer, flags, time, before);
 }
 
 // Foundation sleeps until its clock shows the time, so the time that is shown moves too. Dispatch sleeps while another thread is
@@ -74,6 +81,7 @@ REPLACE(int, select, int count, fd_set *reads, fd_set *writes, fd_set *problems,
 const char *doors_missing_exit(void) {
     CHECK(pthread_create);
     CHECK(connect);
+    CHECK(timerfd_settime);
     CHECK(nanosleep);
     CHECK(clock_nanosleep);
     CHECK(usleep);

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "Dispatch.h"
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #ifdef __linux__
@@ -45,17 +47,21 @@ static bool is_lock(uintptr_t address) {
     return is_lock;
 }
 
+// Whether the thread can stop inside its step.
+static bool can_stop(doors_session *session) {
+    doors_enter(NULL);
+    bool can_stop = callbacks.can_stop(session->owner);
+    doors_enter(session);
+    return can_stop;
+}
+
 // The session, if the program's own code calls, perhaps by way of Foundation, and its thread can stop.
 IN_CALLER doors_session *locking(void) {
     doors_session *session = doors_current();
     if (!session || !(session->open & doors_locks)) return NULL;
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     if (!is_in(program, caller) && !is_lock(caller)) return NULL;
-    bool can_stop = false;
-    doors_enter(NULL);
-    can_stop = callbacks.can_stop(session->owner);
-    doors_enter(session);
-    return can_stop ? session : NULL;
+    return can_stop(session) ? session : NULL;
 }
 
 // Calls the simulation, with the doors shut.
@@ -127,17 +133,106 @@ REPLACE(int, pthread_rwlock_unlock, pthread_rwlock_t *lock) {
     return released(session, lock, real_pthread_rwlock_unlock()(lock));
 }
 
+// 16. Random numbers
+
+// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+static uint64_t draw(doors_session *session) {
+    const uint64_t gamma = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t value = atomic_fetch_add_explicit(&session->random, gamma, memory_order_relaxed) + gamma;
+    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+    return value ^ value >> 31;
+}
+
+static doors_session *drawing(void) {
+    doors_session *session = doors_current();
+    return session && session->open & doors_random ? session : NULL;
+}
+
+static void fill(doors_session *session, void *bytes, size_t count) {
+    for (size_t start = 0; start < count; start += sizeof(uint64_t)) {
+        uint64_t value = draw(session);
+        memcpy((char *)bytes + start, &value, count - start < sizeof value ? count - start : sizeof value);
+    }
+}
+
+REPLACE(long, getrandom, void *bytes, size_t count, unsigned flags) {
+    doors_session *session = drawing();
+    if (!session) return real_getrandom()(bytes, count, flags);
+    fill(session, bytes, count);
+    return (long)count;
+}
+
+REPLACE(void, arc4random_buf, void *bytes, size_t count) {
+    doors_session *session = drawing();
+    if (session) fill(session, bytes, count);
+    else real_arc4random_buf()(bytes, count);
+}
+
+REPLACE(uint32_t, arc4random, void) {
+    doors_session *session = drawing();
+    return session ? (uint32_t)draw(session) : real_arc4random()();
+}
+
+// Of version 4. Source: RFC 9562, section 5.4.
+REPLACE(void, _foundation_uuid_generate_random, uint8_t *uuid) {
+    doors_session *session = drawing();
+    if (!session) return real__foundation_uuid_generate_random()(uuid);
+    fill(session, uuid, 16);
+    uuid[6] = (uuid[6] & 0x0f) | 0x40;
+    uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+// Not declared by `unistd.h` here, since it takes any number of arguments, which are where these six are.
+REPLACE(long, syscall, long number, long first, long second, long third, long fourth, long fifth, long sixth) {
+    doors_session *session = doors_current();
+    if (session && number == SYS_getrandom && session->open & doors_random) {
+        fill(session, (void *)first, (size_t)second);
+        return second;
+    }
+    bool locks = number == SYS_futex && (second & FUTEX_CMD_MASK) == FUTEX_LOCK_PI;
+    if (session && locks && session->open & doors_locks && can_stop(session)) {
+        if (take(session, doors_lock_owned, (void *)first)) return 0;
+    }
+    return real_syscall()(number, first, second, third, fourth, fifth, sixth);
+}
+
+// A lock whose memory has its owner, as the system wants it of a lock that gives its owner the waiting thread's priority. Source:
+// futex(2).
+typedef _Atomic uint32_t owned;
+
+int32_t doors_owner(const void *lock) {
+    return atomic_load_explicit((owned *)lock, memory_order_relaxed) & FUTEX_TID_MASK;
+}
+
+static uint32_t thread_number(void) { return (uint32_t)real_syscall()(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
+static bool try_owned(owned *lock) {
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong(lock, &free, thread_number());
+}
+
+static void free_owned(owned *lock) {
+    uint32_t own = thread_number();
+    if (atomic_compare_exchange_strong(lock, &own, 0)) return;
+    real_syscall()(SYS_futex, (long)lock, FUTEX_UNLOCK_PI_PRIVATE, 0, 0, 0, 0);  // a thread waits in the kernel
+}
+
 bool doors_try(doors_lock kind, void *lock) {
     switch (kind) {
     case doors_lock_mutex: return real_pthread_mutex_trylock()(lock) == 0;
     case doors_lock_read: return real_pthread_rwlock_tryrdlock()(lock) == 0;
     case doors_lock_write: return real_pthread_rwlock_trywrlock()(lock) == 0;
+    case doors_lock_owned: return try_owned(lock);
     }
 }
 
 void doors_free(doors_lock kind, void *lock) {
-    if (kind == doors_lock_mutex) real_pthread_mutex_unlock()(lock);
-    else real_pthread_rwlock_unlock()(lock);
+    switch (kind) {
+    case doors_lock_mutex: real_pthread_mutex_unlock()(lock); break;
+    case doors_lock_read: case doors_lock_write: real_pthread_rwlock_unlock()(lock); break;
+    case doors_lock_owned: free_owned(lock);
+    }
 }
 
 void doors_take(void *mutex) { real_pthread_mutex_lock()(mutex); }
@@ -192,6 +287,8 @@ const char *doors_install_locks(doors_lock_callbacks given) {
     CHECK(pthread_rwlock_wrlock);
     CHECK(pthread_cond_wait);
     CHECK(pthread_cond_timedwait);
+    CHECK(syscall);
+    CHECK(getrandom);
     callbacks = given;
     return NULL;
 }
@@ -202,5 +299,6 @@ const char *doors_install_locks(doors_lock_callbacks given) { return "support fo
 bool doors_try(doors_lock kind, void *lock) { return true; }
 void doors_free(doors_lock kind, void *lock) {}
 void doors_take(void *mutex) {}
+int32_t doors_owner(const void *lock) { return 0; }
 
 #endif

@@ -44,7 +44,11 @@ extension Engine {
         if let timer { cancelTimer(timer) }
     }
 
+    package var stopsThreads: Bool { threads != nil }
+
     package var runningTask: Int? { ControlledThread.current?.task }
+
+    package func hasStopped(_ thread: Int32) -> Bool { threads?.haveStopped(oneOf: [thread]) ?? false }
 
     package var canStop: Bool { ControlledThread.current?.canStop ?? false }
 
@@ -68,5 +72,6 @@ private final class LimitedGate: Gate {
 
     var title: String { gate.title }
     var holder: Int? { gate.holder }
+    var owner: Int32? { gate.owner }
     var isOpen: Bool { isLate.withLock { $0 } || gate.isOpen }
 }

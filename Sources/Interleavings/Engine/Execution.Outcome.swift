@@ -77,8 +77,9 @@ extension Engine.State {
 
     /// Names the task that keeps a thread waiting; empty: none is known.
     private func holder(of wait: Engine.Wait) -> String {
-        guard case .gate(let gate) = wait, let holder = gate.holder else { return "" }
-        return ", which '\(name(of: holder))' holds"
+        guard case .gate(let gate) = wait else { return "" }
+        let holder = gate.holder ?? gate.owner.flatMap { task(onOneOf: [$0]) }
+        return holder.map { ", which '\(name(of: $0))' holds" } ?? ""
     }
 
     fileprivate func error(stepLimit: Int) -> (any Error)? {

@@ -62,6 +62,9 @@ final class ControlledThread: Sendable {
     /// The system's numbers of threads, one of which holds the lock for which the step sleeps.
     var possibleHolders: [Int32] { state.withLock { $0.identity }?.possibleHolders ?? [] }
 
+    /// Whether its step sleeps for something else than a lock, a condition or a semaphore.
+    var awaitsInput: Bool { state.withLock { $0.identity }?.awaitsInput ?? false }
+
     /// Whether it stops where it has to wait: not if the engine has given it up, nor while it creates a text.
     var canStop: Bool { state.withLock { !$0.isAbandoned && !$0.isQuiet } }
 

@@ -102,15 +102,19 @@ extension Engine {
 
     /// Fails the execution because a step has blocked its thread.
     ///
-    /// - Parameter holder: The task that holds what the step waits for, and can't run; `nil`: unknown.
-    func block(_ entry: Entry, by holder: Int? = nil) {
+    /// - Parameters:
+    ///   - holder: The task that holds what the step waits for, and can't run; `nil`: unknown.
+    ///   - awaitsInput: Whether it waits for something else than a lock, a condition or a semaphore.
+    func block(_ entry: Entry, by holder: Int?, awaitsInput: Bool) {
         let (name, other) = state.withLock { state in (state.name(of: entry.task), holder.map { state.name(of: $0) }) }
         if let other {
             let detail = " '\(name)' waits for a lock, which '\(other)' holds."
             let problem = ExplorationProblem(.deadlock, tasks: other == name ? [name] : [name, other], detail: detail)
             return fail(problem, by: name, "waits for a lock, which '\(other)' holds")
         }
-        let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: threads.map { "\($0.stepSeconds)" } ?? "")
+        let remedy = awaitsInput ? " input or another call of the system, which is no lock: give the code a stub of it." : nil
+        let seconds = threads.map { "\($0.stepSeconds)" } ?? ""
+        let problem = ExplorationProblem(.blockedThread, tasks: [name], detail: seconds, remedy: remedy)
         fail(problem, by: name, "blocks its thread")
     }
 }

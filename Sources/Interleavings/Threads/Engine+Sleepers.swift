@@ -27,12 +27,13 @@ extension Engine {
         let holder = state.withLock { $0.holder(for: sleeper) }
         // What it waits for can't come if its holder can't run.
         let patience = holder == nil ? threads.stepSeconds : 0
+        let awaitsInput = sleeper.thread.awaitsInput
         if let result = sleeper.thread.abandon(after: patience) { return takeBack(sleeper, ended: result == .ended) }
         state.withLock { state in
             state.sleepers.removeAll { $0.thread === sleeper.thread }
             state.lostThreads.append(sleeper)
         }
-        block(sleeper.entry, by: holder)
+        block(sleeper.entry, by: holder, awaitsInput: awaitsInput)
     }
 
     private func takeBack(_ sleeper: Sleeper, ended: Bool) {
@@ -51,12 +52,17 @@ extension Engine {
 extension Engine.State {
     /// The task that holds the lock for which a thread sleeps, if that task can't run either, and no time moves for it.
     fileprivate mutating func holder(for sleeper: Engine.Sleeper) -> Int? {
-        guard !hasRunningTimer() else { return nil }
-        let holders = sleeper.thread.possibleHolders.filter { $0 != 0 }
+        hasRunningTimer() ? nil : task(onOneOf: sleeper.thread.possibleHolders)
+    }
+
+    /// The task whose step has stopped or sleeps on one of the threads, by their system numbers.
+    func task(onOneOf threads: [Int32]) -> Int? {
         let stopped = stoppedThreads.compactMap { entry in
             if case .thread(let thread) = entry.work { Engine.Sleeper(thread: thread, entry: entry) } else { nil }
         }
-        let holder = (stopped + sleepers + lostThreads).first { $0.thread.systemNumber.map(holders.contains) ?? false }
+        let holder = (stopped + sleepers + lostThreads).first { sleeper in
+            sleeper.thread.systemNumber.map { $0 != 0 && threads.contains($0) } ?? false
+        }
         return holder.flatMap { isFrozen($0.entry.process) ? nil : $0.entry.task }
     }
 

@@ -8,8 +8,11 @@ package protocol Gate: AnyObject, Sendable {
     var isOpen: Bool { get }
     /// The task that keeps it shut, by the engine's number; `nil`: no particular one.
     var holder: Int? { get }
+    /// The system's number of that task's thread, if only that is known.
+    var owner: Int32? { get }
 }
 
 extension Gate {
     package var holder: Int? { nil }
+    package var owner: Int32? { nil }
 }

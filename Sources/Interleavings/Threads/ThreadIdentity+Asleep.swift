@@ -17,13 +17,19 @@ extension ThreadIdentity {
         return value("voluntary_ctxt_switches:").flatMap { Int($0) }
     }
 
+    /// Whether the thread sleeps in a call of the system that no lock, condition or semaphore makes, such as one that reads from a socket.
+    var awaitsInput: Bool { systemCall.first.map { Int($0) != nil && !Self.futexCalls.contains($0) } ?? false }
+
+    /// "number of the system call, its arguments, …"; "running" if there is none.
+    private var systemCall: [Substring] { String(decoding: read("syscall"), as: UTF8.self).split(separator: " ") }
+
     /// System thread numbers, one of which is the lock holder's if the thread is waiting for a lock.
     ///
     /// To the kernel a lock is a word in memory. That word, or the second one after it, contains the holder's number. Sources:
     /// linux/include/uapi/linux/futex.h, `FUTEX_TID_MASK`; glibc/sysdeps/nptl/bits/struct_mutex.h, `__owner`.
     var possibleHolders: [Int32] {
-        // "number of the system call, its arguments, …", of which the first is the word's address.
-        let call = String(decoding: read("syscall"), as: UTF8.self).split(separator: " ")
+        // The first argument is the word's address.
+        let call = systemCall
         guard call.count > 1, Self.futexCalls.contains(call[0]) else { return [] }
         guard let address = Int(call[1].dropFirst(2), radix: 16) else { return [] }
         // Read through the file, because the memory at the address may have been unmapped.
@@ -62,6 +68,7 @@ extension ThreadIdentity {
     #else
     /// Unknown on this platform: a step that takes long counts as asleep.
     var sleep: Int? { 0 }
+    var awaitsInput: Bool { false }
     var possibleHolders: [Int32] { [] }
     var systemNumber: Int32? { nil }
     #endif

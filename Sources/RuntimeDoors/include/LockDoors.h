@@ -3,14 +3,18 @@
 #include "RuntimeDoors.h"
 
 // 15. Locks: `pthread_mutex_lock`, `_trylock`, `_unlock`; the same of `pthread_rwlock`; `pthread_cond_wait`, `_timedwait`, `_signal`,
-//     `_broadcast`
+//     `_broadcast`; and `syscall` with which a `Mutex` waits for its owner
 //    Open where a thread can stop inside a step, and only for calls of the program itself or of Foundation's locks on its behalf:
 //    the runtime and other libraries take their locks as ever. The lock stays the real one; the simulation lets threads wait for it.
 //    If a call came by another way, its thread would sleep in the kernel, and the explorer would find it there.
+//    A `Mutex` that is free is taken without a call, by code that is inlined into the program: no thread can stop there.
+// 16. Random numbers: `syscall` and `getrandom`, `arc4random`, `arc4random_buf`, `_foundation_uuid_generate_random`
+//    Each execution draws the same ones, in the order of its calls: a replay knows only its choices. If numbers came by another way,
+//    executions would differ.
 
-enum { doors_locks = 8192 };
+enum { doors_locks = 8192, doors_random = 16384 };
 
-typedef enum { doors_lock_mutex, doors_lock_read, doors_lock_write } doors_lock;
+typedef enum { doors_lock_mutex, doors_lock_read, doors_lock_write, doors_lock_owned } doors_lock;
 
 /// The callbacks of the doors to a simulation; times are in nanoseconds, -1: without end.
 typedef struct {
@@ -35,3 +39,5 @@ bool doors_try(doors_lock, void *_Nonnull lock);
 void doors_free(doors_lock, void *_Nonnull lock);
 /// Takes a mutex, and blocks the thread until then.
 void doors_take(void *_Nonnull mutex);
+/// The system's number of the thread that owns a lock of the kind `doors_lock_owned`, such as a `Mutex`; 0: it is free.
+int32_t doors_owner(const void *_Nonnull lock);

@@ -21,7 +21,7 @@
 // 4. Time: `clock_gettime`, `gettimeofday`, `time`, `timespec_get`
 //    `Date()`, `ContinuousClock.now` and `SuspendingClock.now` are the simulation's. CPU times stay real.
 //    If the runtime read its clocks by another way, a sleep would come with a wrong deadline, and the check would fail.
-// 5. Ways out: `pthread_create`, `connect`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and
+// 5. Ways out: `pthread_create`, `connect`, `timerfd_settime`, `nanosleep`, `clock_nanosleep`, `usleep`, `sleep`, `poll` and
 //    `select` without files, `swift_task_enqueueGlobal_hook`, and the first door for the global executor
 //    Each tells the simulation that the step leaves it, so that the schedule fails, and then does what the original does.
 //    If one went, the check would fail; what uses a way that isn't here is noticed when it comes back.
@@ -55,6 +55,8 @@ typedef struct {
     uint32_t open;
     /// Nanoseconds since its start.
     _Atomic int64_t now;
+    /// How far its random numbers are.
+    _Atomic uint64_t random;
     /// The executor of new tasks, as the words of an `any TaskExecutor`; retained by each task.
     doors_executor pool;
     /// The executor of the main actor.

@@ -23,6 +23,37 @@ import UntouchedCode
         "sleeps 15", "async let 17", "group 20", "stream 23", "tasks 25", "cancelled 25", "actors true", "end 25", "clocks 25 25",
     ]
 
+    #if os(Linux)
+    @Test func `draws the same random numbers in each run, and no number twice`() async throws {
+        let runs = Lock<Set<[String]>>([])
+        try await explore(.replay(""), driving: .everything) { simulation in
+            let all = Array(0..<20)
+            let drawn = [
+                "\(UUID())", "\(UUID())", "\(UInt64.random(in: 0 ... .max))", "\(UInt64.random(in: 0 ... .max))",
+                "\(Double.random(in: 0..<1))", "\(all.shuffled())", "\(all.shuffled())",
+            ]
+            try simulation.require(Set(drawn).count == drawn.count, "\(drawn)")
+            runs.withLock { _ = $0.insert(drawn) }
+            await Task.yield()
+        }
+        // The first schedule runs twice.
+        #expect(runs.withLock { $0.count } == 1, "\(runs.withLock { $0 })")
+        #expect(UUID() != UUID() && runs.withLock { !$0.contains { $0.contains("\(UInt64.random(in: 0 ... .max))") } })
+    }
+
+    @Test func `lets no order of random keys pass for all orders`() async throws {
+        let counts = Lock<Set<Int>>([])
+        for _ in 1...3 {
+            let summary = try await explore(.exhaustive(), driving: .everything) { simulation in
+                let keys = Dictionary(uniqueKeysWithValues: (1...3).map { (UUID(), $0) })
+                for (_, number) in keys { simulation.spawn("task \(number)") { await Task.yield() } }
+            }
+            counts.withLock { _ = $0.insert(summary.schedules) }
+        }
+        #expect(counts.withLock { $0.count } == 1)
+    }
+    #endif
+
     @Test func `finds a race in a plain actor, and none in the one that is mended`() async throws {
         await #expect(throws: ScheduleFailure.self) {
             try await explore(driving: .everything) { simulation in

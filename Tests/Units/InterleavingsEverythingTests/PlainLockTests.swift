@@ -2,6 +2,7 @@
 import Foundation
 import Interleavings
 import InterleavingsEverything
+import Synchronization
 import TestBudgets
 import Testing
 import TokenServiceConcurrency
@@ -127,6 +128,30 @@ import TokenServiceConcurrency
         }
     }
 
+    /// Code that is inlined takes a free `Mutex`, so that a thread can't stop there; the point is in between.
+    @Test func `of Synchronization in two orders are a deadlock, which names who owns what`() async throws {
+        let start = ContinuousClock.now
+        let failure = try await failure { simulation in
+            let pair = Pair()
+            simulation.spawn("a") { pair.nest() }
+            simulation.spawn("b") { pair.nestTheOtherWay() }
+        }
+        let text = "\(failure.underlying)"
+        #expect(text.contains("'a' waits for the lock ") && text.contains(", which 'b' holds"), "\(text)")
+        #expect(text.contains("'b' waits for the lock ") && text.contains(", which 'a' holds"), "\(text)")
+        #expect(start.duration(to: .now) < .seconds(15))
+    }
+
+    @Test func `of Synchronization that are held at a point let no thread sleep`() async throws {
+        let summary = try await explore(.exhaustive(limit: 2_000), granularity: .accesses, driving: .everything) { simulation in
+            let pair = Pair()
+            for name in ["a", "b"] { simulation.spawn(name) { pair.nest() } }
+            try await simulation.settle()
+            try simulation.require(pair.sum == 2, "a call is lost")
+        }
+        #expect(summary.coverage.isAll, "\(summary)")
+    }
+
     /// Without doors they have no point, but the kernel says who holds them.
     @Test func `that aren't driven are a deadlock in two orders as well, named at once`() async throws {
         let failure = try await failure(.preferred) { simulation in
@@ -152,6 +177,30 @@ private func receive(_ isMade: borrowing Lock<Bool>, _ condition: NSCondition) {
     condition.lock()
     while !isMade.withLock({ $0 }) { condition.wait() }
     condition.unlock()
+}
+
+/// Two locks of Synchronization, with a point after the outer one is taken.
+private final class Pair: Sendable {
+    private let one = Mutex(0)
+    private let other = Mutex(0)
+
+    var sum: Int { one.withLock { $0 } }
+
+    func nest() {
+        one.withLock { one in
+            interleavingPoint("between")
+            other.withLock { $0 += 1 }
+            one += 1
+        }
+    }
+
+    func nestTheOtherWay() {
+        other.withLock { other in
+            interleavingPoint("between")
+            one.withLock { $0 += 1 }
+            other += 1
+        }
+    }
 }
 
 /// Has a lock of the system for readers and writers.
