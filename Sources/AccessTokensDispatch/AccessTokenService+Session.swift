@@ -31,6 +31,29 @@ extension AccessTokenService {
         Call(self, at: line.retrieve(insteadOf: refused, handler))
     }
 
+    /// Passes `handler` a token that is good for at least this long, if the server issues such tokens.
+    ///
+    /// See `TokenService.retrieveToken(validFor:within:)`. Handlers of later calls wait for this one.
+    ///
+    /// - Parameters:
+    ///   - minimum: How long the token must be good, to its real expiry.
+    ///   - handler: Called once, on the queue, in the order of the calls.
+    public func retrieveToken(validFor minimum: Duration, then handler: @escaping Handler) {
+        let seen = service.currentGeneration
+        line.retrieve(handler) { try await $0.retrieveToken(validFor: minimum, seen: seen) }
+    }
+
+    /// Loads a token whatever is cached, and passes `handler` one whose load began after this call; see
+    /// `TokenService.reloadToken(within:)`.
+    ///
+    /// Handlers of later calls wait for this one.
+    ///
+    /// - Parameter handler: Called once, on the queue, in the order of the calls.
+    public func reloadToken(then handler: @escaping Handler) {
+        let seen = service.currentGeneration
+        line.retrieve(handler) { try await $0.reloadToken(seen: seen) }
+    }
+
     /// Installs a new token for the same principal; see `TokenService.replace(with:)`.
     ///
     /// When it returns, no caller of the service gets the old token any more.

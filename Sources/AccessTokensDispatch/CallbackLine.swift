@@ -72,6 +72,23 @@ final class CallbackLine: Sendable {
         return advance { $0.append(call, insteadOf: refused, as: urgency) }
     }
 
+    /// Adds a call that asks for more than a valid token, as an operation that takes until its answer.
+    func retrieve(_ handler: @escaping Handler, asking ask: @escaping @Sendable (TokenService) async throws -> AccessToken) {
+        let call: Call
+        do {
+            call = try waitingCall(handler)
+        } catch {
+            _ = answerOutOfTurn(handler, error)
+            return
+        }
+        perform { service, finish in
+            Task.detached(on: service.executor) { [service] in
+                let result = await Result { try await ask(service) }
+                finish { call.handler?(result) }
+            }
+        }
+    }
+
     /// Adds a call that isn't a hit to the line.
     ///
     /// Thread A looks and is interrupted; meanwhile thread B signs out through this line. A's place is behind the sign-out, so

@@ -191,6 +191,7 @@ extension TokenService {
     }
 
     /// The same as ``look()``, for when a refresh or a deadline may be due as well.
+    @inline(never)
     private nonisolated func lookAndRefresh() -> Look {
         let seen = lobby.withLock { $0.snapshot }
         let now = clock.now()
@@ -200,6 +201,7 @@ extension TokenService {
     }
 
     /// Starts the refresh or the store check, if this caller is the first, and doesn't wait for it.
+    @inline(never)
     private nonisolated func claimRefresh(at now: Duration) {
         guard lobby.withLock({ $0.claimRefresh(at: now) }) else { return }
         Task.detached(on: executor, priority: Task.currentPriority) {

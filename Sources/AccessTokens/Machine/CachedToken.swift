@@ -17,8 +17,6 @@ extension TokenService {
         /// When a caller starts a refresh: in the soft window, later after a failure; `nil` for none.
         var refreshFrom: Duration?
         private(set) var failedRefreshes = 0
-        /// Why the last refresh failed.
-        private(set) var refreshError: TokenServiceError?
         /// The same token for the one retry of a refused request, if it is handed out although it was refused.
         ///
         /// It is another value of the same string, so that the service knows a token that was refused in a retry as well.
@@ -76,7 +74,6 @@ extension TokenService {
             failedRefreshes += 1
             let error = backOff.judge(error, of: spender, isCostly: isCostly, at: now)
             let wish = RefreshPolicy.honoured(retryAfter: retryAfter)
-            refreshError = error
             if error.remedy != .retry { leeway = .zero }
             if error.remedy == .signIn {
                 refreshFrom = nil
@@ -105,7 +102,7 @@ extension TokenService {
 
         /// Ends the pause before the next refresh, because the user asked to try again.
         mutating func endPause() {
-            (failedRefreshes, refreshError) = (0, nil)
+            failedRefreshes = 0
             refreshFrom = refreshStart
         }
 

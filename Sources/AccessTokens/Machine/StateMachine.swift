@@ -21,6 +21,8 @@ extension TokenService {
         /// Loads that a fence cut off and that have not ended, in the order of their starts; those that may bring a grant go on.
         private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
+        /// Why the last refresh of the token failed.
+        private var refreshError: TokenServiceError?
         private(set) var rejections = Rejections()
         private(set) var session = Session()
         /// Whether the service is drained, so that it starts no work that could delay the program's end.
@@ -382,7 +384,7 @@ extension TokenService.StateMachine {
         case .loadedAfter(let flight):
             if let obstacle { return .failure(obstacle) }
             // A load that began after the call has failed, or the grant was refused.
-            if let error = cached.refreshError, flights > flight || error.remedy == .signIn { return .failure(error) }
+            if let error = refreshError, flights > flight || error.remedy == .signIn { return .failure(error) }
             if let opens = rejections.limit(at: now) {
                 return .failure(TokenServiceError(.tooManyInvalidations).holding(until: opens))
             }
@@ -723,6 +725,7 @@ extension TokenService.StateMachine {
     private mutating func publish(_ token: AccessToken, of flight: Flight, from origin: Origin) {
         publications += 1
         newest = origin == .otherService ? 0 : flight.id
+        refreshError = nil
         session.handedOut.note(token)
         backOff = BackOff()
         if outbox.isObserved, origin != .program {
@@ -765,6 +768,7 @@ extension TokenService.StateMachine {
         let error = cached.refreshFailed(
             error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff,
             random: &random, at: now)
+        refreshError = error
         announce(.refreshFailed, flight, error: error)
         answerWaiters(.success(cached.token))
         install(cached)
@@ -892,6 +896,7 @@ extension TokenService.StateMachine {
         elapse(to: now)
         keeper.saveAgain(at: now, &outbox)
         backOff.reopen()
+        refreshError = nil
         guard var cached = state.cached else { return }
         cached.endPause()
         install(cached)
@@ -920,7 +925,7 @@ extension TokenService.StateMachine {
         session.generation = number ?? session.generation + 1
         publications += 1
         keeper.fence(session.generation)
-        backOff = BackOff()
+        (backOff, refreshError) = (BackOff(), nil)
         rejections = Rejections()
         let flight = state.flight
         // A flight that asks the server may still bring a grant to revoke; one that asks the store is forgotten, and so is one
