@@ -41,6 +41,7 @@ public struct OAuthClient: Sendable {
     let acceptedTokenTypes: Set<String>
     let proof: (any TokenProof)?
     let lifetimeWhenMissing: Duration?
+    let keptMembers: Set<String>
     let additionalHeaders: [String: String]
     let additionalParameters: Form
     let transport: any TokenTransport
@@ -62,6 +63,8 @@ public struct OAuthClient: Sendable {
     ///   - lifetimeWhenMissing: The lifetime of a token if the answer gives none that is longer than zero; `nil`: until it is
     ///     invalidated. A load every five minutes costs little. A token that is kept without a limit is eventually refused, and
     ///     only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
+    ///   - keptMembers: The names of other members of an answer, texts or numbers, that are kept as `AccessToken.members`, such as
+    ///     `id_token` or `instance_url`. After a refresh, those that the answer doesn't have stay as they were.
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
     ///   - additionalHeaders: More headers of each request, such as `User-Agent`. No text shows their values.
     ///   - additionalParameters: More parameters of each token request, such as a tenant.
@@ -79,6 +82,7 @@ public struct OAuthClient: Sendable {
         issuer: String? = nil,
         acceptedTokenTypes: Set<String>? = nil,
         lifetimeWhenMissing: Duration? = .seconds(300),
+        keeping keptMembers: Set<String> = [],
         proof: (any TokenProof)? = nil,
         additionalHeaders: [String: String] = [:],
         additionalParameters: Form = [:],
@@ -93,6 +97,7 @@ public struct OAuthClient: Sendable {
         self.acceptedTokenTypes = acceptedTokenTypes ?? [proof == nil ? "Bearer" : "DPoP"]
         self.proof = proof
         self.lifetimeWhenMissing = lifetimeWhenMissing
+        self.keptMembers = keptMembers
         self.transport = transport
         self.timeLimit = timeLimit
         self.wallClock = wallClock
@@ -228,8 +233,8 @@ public struct OAuthClient: Sendable {
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, reading: reading, proof: answered, assertionTime: assertionTime,
-            now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, keptMembers: keptMembers, reading: reading, proof: answered,
+            assertionTime: assertionTime, now: wallClock())
     }
 }
 

@@ -16,6 +16,8 @@ struct ResponseReader {
     let secrets: [String]
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
+    /// The names of the members that a token keeps.
+    let keptMembers: Set<String>
     /// How the program reads the answer to a grant.
     let reading: @Sendable (AnswerMembers, Int) -> AnswerReading
     let proof: Answered?
@@ -33,7 +35,8 @@ struct ResponseReader {
 
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, reading: @escaping @Sendable (AnswerMembers, Int) -> AnswerReading = { _, _ in .asUsual },
+        lifetimeWhenMissing: Duration?, keptMembers: Set<String> = [],
+        reading: @escaping @Sendable (AnswerMembers, Int) -> AnswerReading = { _, _ in .asUsual },
         proof: Answered? = nil, assertionTime: Date? = nil, now: Date
     ) {
         self.response = response
@@ -44,6 +47,7 @@ struct ResponseReader {
         self.assertionTime = assertionTime
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
+        self.keptMembers = keptMembers
         self.reading = reading
         self.now = now
         members = AnswerMembers(response.body, canBeForm: true)
@@ -177,11 +181,14 @@ struct ResponseReader {
         let refreshIn = read.refreshIn.flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
         }
+        var kept = grant.refreshToken == nil ? [:] : previous?.members ?? [:]
+        for name in keptMembers { if let text = members.value(name)?.kept { kept[name] = text } }
+        kept.merge(read.members) { $1 }
         return AccessToken(
             read.value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: read.scope ?? keptScope,
             refreshToken: refreshToken,
             refreshTokenExpiration: read.refreshTokenExpiration ?? expiration(of: refreshToken, replacing: previous),
-            keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil)
+            keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil, members: kept)
     }
 
     private func text(_ name: String) throws(OAuthError) -> String? {

@@ -87,6 +87,12 @@ extension JSONScanner.Value {
         }
     }
 
+    /// What a token keeps of it: a text that isn't empty, or a number; `nil` if it is neither.
+    var kept: String? {
+        if case .number(let number) = self { return Int(exactly: number).map(String.init) ?? "\(number)" }
+        return text.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// A number of seconds; `nil` if it is negative or not a number.
     var seconds: Duration? { number.flatMap(Duration.seconds(read:)) }
 

@@ -32,6 +32,7 @@ public struct AccessToken: Sendable {
     ///   - refreshToken: The refresh token that gets the next one, if there is one.
     ///   - refreshTokenExpiration: When the refresh token itself expires, on the wall clock; `nil`: never, or it isn't known.
     ///   - keyThumbprint: The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it.
+    ///   - members: What else came with the token and is to be kept with it, such as an `id_token` or the address of an instance.
     public init(
         _ value: String,
         tokenType: String = "Bearer",
@@ -40,12 +41,13 @@ public struct AccessToken: Sendable {
         scope: String? = nil,
         refreshToken: String? = nil,
         refreshTokenExpiration: Date? = nil,
-        keyThumbprint: String? = nil
+        keyThumbprint: String? = nil,
+        members: [String: String] = [:]
     ) {
         storage = Storage(
             value: value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
             refreshToken: refreshToken, refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint,
-            created: ContinuousClock.now)
+            members: members, created: ContinuousClock.now)
     }
 
     /// The access token itself: a secret, for the `Authorization` header and nothing else.
@@ -79,6 +81,11 @@ public struct AccessToken: Sendable {
     /// A service hands out such a token from its store only if its ``TokenLoader/keyThumbprint`` is the same.
     public var keyThumbprint: String? { storage.keyThumbprint }
 
+    /// What else came with the token, by name: secrets, since a server may write one anywhere.
+    ///
+    /// A store keeps them with the token. `OAuthClient(keeping:)` says which members of an answer are kept.
+    public var members: [String: String] { storage.members }
+
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
     /// For code written against the articles' API. A token can expire between this check and its use. There is no leeway, and the
@@ -99,11 +106,13 @@ public struct AccessToken: Sendable {
         /// In seconds since 2001; infinite if it never expires, which takes less memory than an optional date.
         let refreshTokenEnd: Double
         let keyThumbprint: String?
+        let members: [String: String]
         let created: ContinuousClock.Instant
 
         init(
             value: String, tokenType: String, lifetime: Duration?, refreshIn: Duration?, scope: String?,
-            refreshToken: String?, refreshTokenExpiration: Date?, keyThumbprint: String?, created: ContinuousClock.Instant
+            refreshToken: String?, refreshTokenExpiration: Date?, keyThumbprint: String?, members: [String: String],
+            created: ContinuousClock.Instant
         ) {
             self.value = value
             self.tokenType = tokenType
@@ -113,6 +122,7 @@ public struct AccessToken: Sendable {
             self.refreshToken = refreshToken
             refreshTokenEnd = refreshTokenExpiration?.timeIntervalSinceReferenceDate ?? .infinity
             self.keyThumbprint = keyThumbprint
+            self.members = members
             self.created = created
         }
     }
@@ -130,14 +140,14 @@ extension AccessToken {
         AccessToken(
             value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
             refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration,
-            keyThumbprint: keyThumbprint)
+            keyThumbprint: keyThumbprint, members: members)
     }
 
     /// The same token with its scope filled in.
     package func with(scope: String) -> AccessToken {
         AccessToken(
             value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint)
+            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint, members: members)
     }
 }
 
@@ -148,7 +158,8 @@ extension AccessToken: Hashable {
             || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime
                 && left.refreshIn == right.refreshIn && left.scope == right.scope
                 && left.refreshToken == right.refreshToken
-                && left.refreshTokenExpiration == right.refreshTokenExpiration && left.keyThumbprint == right.keyThumbprint)
+                && left.refreshTokenExpiration == right.refreshTokenExpiration && left.keyThumbprint == right.keyThumbprint
+                && left.members == right.members)
     }
 
     /// Hashes the token's identity, its string.
@@ -181,6 +192,6 @@ extension AccessToken {
         guard !isBound(onlyTo: keyThumbprint) else { return self }
         return AccessToken(
             value, tokenType: tokenType, lifetime: .zero, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: self.keyThumbprint)
+            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: self.keyThumbprint, members: members)
     }
 }

@@ -143,6 +143,8 @@ package enum StoredTokenFormat {
         /// Also in seconds since 2001.
         let refreshTokenExpiration: Double?
         let keyThumbprint: String?
+        /// `nil` if there are none, as before there were any; earlier versions of this package skip them, and write them no more.
+        let members: [String: String]?
 
         package init(_ token: AccessToken) {
             value = token.value
@@ -153,6 +155,7 @@ package enum StoredTokenFormat {
             refreshToken = token.refreshToken
             refreshTokenExpiration = token.refreshTokenExpiration?.timeIntervalSinceReferenceDate
             keyThumbprint = token.keyThumbprint
+            members = token.members.isEmpty ? nil : token.members
         }
 
         package var token: AccessToken {
@@ -161,7 +164,7 @@ package enum StoredTokenFormat {
                 scope: scope,
                 refreshToken: refreshToken,
                 refreshTokenExpiration: refreshTokenExpiration.map(Date.init(timeIntervalSinceReferenceDate:)),
-                keyThumbprint: keyThumbprint)
+                keyThumbprint: keyThumbprint, members: members ?? [:])
         }
     }
 
