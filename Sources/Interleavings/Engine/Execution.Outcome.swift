@@ -47,6 +47,9 @@ extension Execution {
             return code != .escape && code != .blockedThread && code != .stopped && !hasLeftThreads
         }
 
+        /// What the tasks of a deadlock wait for.
+        var waits: String? { (error as? ExplorationProblem).flatMap { $0.code == .deadlock ? $0.detail : nil } }
+
         /// The kind of failure: the kind of problem and its place, without the message.
         ///
         /// `nil`: the execution passed.

@@ -77,7 +77,8 @@ extension Exploration {
     /// Runs the same choices again and reports a difference.
     private mutating func nondeterminism(after outcome: Execution.Outcome) -> (any Error)? {
         let again = execute(.replay(Replay(choices: outcome.choices)))
-        guard again.fingerprint != outcome.fingerprint || again.failureKind != outcome.failureKind else { return nil }
+        let isSame = again.fingerprint == outcome.fingerprint && again.failureKind == outcome.failureKind
+        guard !isSame || outcome.waits != again.waits else { return nil }
         // A thread that stays asleep may hold what later runs need, such as a lock in a static variable.
         if outcome.parkedThreads > 0, let error = outcome.error { return error }
         // An escape also causes nondeterminism, and explains it better.

@@ -104,11 +104,7 @@ import TokenServiceConcurrency
     @Test func `a failure that keeps a lock of all schedules is reported, and not that the next schedule differs`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses, driving: .everythingAndQueues) { simulation in
-                simulation.spawn("keeps") {
-                    keptLock.lock()
-                    DispatchSemaphore(value: 0).wait()
-                    keptLock.unlock()
-                }
+                simulation.spawn("keeps") { keptLock.withLock { DispatchSemaphore(value: 0).wait() } }
             }
         }
         let text = "\(try #require(failure))"
