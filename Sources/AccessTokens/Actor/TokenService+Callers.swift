@@ -55,9 +55,9 @@ extension TokenService {
     package nonisolated(nonsending) func retrieveToken(
         validFor minimum: Duration, within limit: Duration? = nil, seen earlier: Int?
     ) async throws -> AccessToken {
-        let snapshot = lobby.withLock { $0.snapshot }, now = clock.now()
+        let (snapshot, end) = lobby.withLock { ($0.snapshot, $0.end) }, now = clock.now()
         let seen = earlier ?? snapshot.hit.generation, isSame = seen == snapshot.hit.generation
-        if isSame, let token = snapshot.token(validFor: minimum, at: now) {
+        if isSame, let token = snapshot.token(at: now), token.isGood(for: minimum, until: end, at: now) {
             if snapshot.isRefreshDue(at: now) { claimRefresh(at: now) }
             return token
         }
@@ -112,7 +112,8 @@ extension TokenService {
     ///
     /// - Parameter token: A token that this service has returned.
     public nonisolated func timeLeft(of token: AccessToken) -> Duration? {
-        lobby.withLock { $0.snapshot }.timeLeft(of: token, at: clock.now())
+        let (current, end) = lobby.withLock { ($0.snapshot.hit.token, $0.end) }
+        return current?.value == token.value ? end.map { max($0 - clock.now(), .zero) } : .zero
     }
 
     /// Returns a token of the same session with which to resend a refused request.

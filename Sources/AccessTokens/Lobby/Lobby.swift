@@ -17,6 +17,10 @@ extension TokenService {
         }
 
         private(set) var snapshot = Snapshot()
+        /// When the token really expires; `nil`: never.
+        ///
+        /// Not in the snapshot, of which a hit would then copy all.
+        private(set) var end: Duration?
         /// The highest priority of the current waiters.
         private(set) var urgency = Urgency.background
         private var isOpen = true
@@ -187,8 +191,10 @@ extension TokenService {
         ///
         /// The decision knew nothing of the acts noted meanwhile, so what they ended isn't shown. But the waiters get their
         /// answer: all of them called before those acts, since nobody joins a closed lobby.
-        mutating func open(_ snapshot: Snapshot, answering answer: Answer?) -> WaiterQueue<Waiter> {
-            self.snapshot = snapshot
+        mutating func open(
+            _ snapshot: Snapshot, until end: Duration? = nil, answering answer: Answer?
+        ) -> WaiterQueue<Waiter> {
+            (self.snapshot, self.end) = (snapshot, end)
             for notice in notices { self.snapshot.heed(notice) }
             isOpen = true
             if answer != nil || waiters.count == 0 { urgency = .background }
@@ -210,8 +216,6 @@ extension TokenService {
         private(set) var hit: Hit
         /// From then on the token is not handed out.
         let expiry: Duration
-        /// When the token really expires.
-        private let end: Duration
         /// The time from which the first caller starts a refresh or a store check.
         private(set) var refreshFrom: Duration
         /// Until when callers may join the running load; zero: there is none.
@@ -224,14 +228,13 @@ extension TokenService {
         let isSignedIn: Bool?
 
         init(
-            token: AccessToken? = nil, expiry: Duration? = nil, end: Duration = .forever, refreshFrom: Duration? = nil,
-            generation: Int = 0, publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil,
-            isDrained: Bool = false, isSignedIn: Bool? = nil
+            token: AccessToken? = nil, expiry: Duration? = nil, refreshFrom: Duration? = nil, generation: Int = 0,
+            publication: Int = 0, joinableUntil: Duration? = nil, nextDeadline: Duration? = nil, isDrained: Bool = false,
+            isSignedIn: Bool? = nil
         ) {
             self.isDrained = isDrained
             self.isSignedIn = isSignedIn
             self.expiry = expiry ?? .forever
-            self.end = end
             self.refreshFrom = refreshFrom ?? .forever
             self.joinableUntil = joinableUntil ?? .zero
             self.nextDeadline = nextDeadline ?? .forever
@@ -242,17 +245,6 @@ extension TokenService {
         /// The token, if it may be handed out at this time.
         func token(at now: Duration) -> AccessToken? {
             now < expiry ? hit.token : nil
-        }
-
-        /// The same, if it is good for so long; more than half of its lifetime counts as half.
-        func token(validFor minimum: Duration, at now: Duration) -> AccessToken? {
-            token(at: now).flatMap { $0.isGood(for: minimum, until: end, at: now) ? $0 : nil }
-        }
-
-        /// How long a token is good, if it is the one that is handed out: `nil` if it has no lifetime.
-        func timeLeft(of token: AccessToken, at now: Duration) -> Duration? {
-            guard hit.token?.value == token.value else { return .zero }
-            return end == .forever ? nil : max(end - now, .zero)
         }
 
         /// Whether a refresh or a store check is due that no caller has claimed.

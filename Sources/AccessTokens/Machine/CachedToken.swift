@@ -6,8 +6,6 @@ extension TokenService {
         let token: AccessToken
         /// When it stops being handed out; `nil`: not before it is invalidated.
         private(set) var expiry: Duration?
-        /// When it really expires; ``Swift/Duration/forever`` if it has no lifetime.
-        let end: Duration
         /// The time between hard expiry and real expiry; zero after a refusal, and it stays zero.
         private var leeway: Duration
         /// Whether it is handed out beyond hard expiry, because a load failed.
@@ -27,12 +25,11 @@ extension TokenService {
         init(_ token: AccessToken, from start: Duration, at now: Duration, policy: RefreshPolicy, jitter: Double) {
             self.token = token
             guard let lifetime = token.lifetime.map(RefreshPolicy.counted) else {
-                (expiry, end, leeway, refreshStart, refreshFrom) = (nil, .forever, .zero, nil, nil)
+                (expiry, leeway, refreshStart, refreshFrom) = (nil, .zero, nil, nil)
                 return
             }
             let hardExpiry = policy.hardExpiry(ofCounted: lifetime), expiry = start + hardExpiry
             leeway = lifetime - hardExpiry
-            end = start + lifetime
             let wish = policy.refreshStart(
                 ofCounted: lifetime, expiringAt: hardExpiry, refreshIn: token.refreshIn, jitter: jitter)
             // Avoid refresh loops: no refresh within a quarter of the remaining lifetime, at most 30 s.
@@ -41,6 +38,11 @@ extension TokenService {
             refreshFrom = refreshStart
             self.expiry = expiry
         }
+
+        /// When a token that has just arrived really expires; `nil`: never.
+        ///
+        /// The machine remembers it: with another field, copying this value would take many more instructions.
+        var end: Duration? { expiry.map { $0 + leeway } }
 
         /// A token from the store, `age` after its load began; the wall clock may have been moved, so the age is clamped to the
         /// lifetime.
@@ -123,8 +125,8 @@ extension AccessToken {
     /// Whether the token, which expires at `end`, is good for so long; more than half of its lifetime counts as half.
     ///
     /// Otherwise calls that ask for more than the server grants would start load after load.
-    func isGood(for minimum: Duration, until end: Duration, at now: Duration) -> Bool {
-        guard let lifetime else { return true }
+    func isGood(for minimum: Duration, until end: Duration?, at now: Duration) -> Bool {
+        guard let end, let lifetime else { return true }
         return end - now >= min(minimum, RefreshPolicy.counted(lifetime).divided(by: 2))
     }
 }

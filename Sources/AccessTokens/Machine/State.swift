@@ -61,16 +61,6 @@ extension TokenService.StateMachine.State {
         }
     }
 
-    /// When the token really expires.
-    var end: Duration {
-        switch self {
-        case .empty, .loading: .forever
-        case .fresh(let cached): cached.end
-        case .refreshing(let cached, _): cached.end
-        case .stalled(let cached, _): cached?.end ?? .forever
-        }
-    }
-
     /// When the token is no longer handed out; `nil`: there is no token, or it doesn't expire.
     var expiry: Duration? {
         switch self {

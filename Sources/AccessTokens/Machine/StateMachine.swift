@@ -16,6 +16,8 @@ extension TokenService {
         ///
         /// After a transient failure it is handed out again. A refusal, a fence or another token clears it.
         private(set) var reserve: CachedToken?
+        /// When the last token really expires; `nil`: never.
+        private(set) var end: Duration?
         /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
         /// Loads that a fence cut off and that have not ended, in the order of their starts; those that may bring a grant go on.
@@ -105,6 +107,8 @@ extension TokenService.StateMachine {
     struct Ending: ~Copyable, Sendable {
         /// The new snapshot for callers.
         let snapshot: TokenService.Snapshot
+        /// When its token really expires; `nil`: never.
+        let end: Duration?
         /// The start of the current flight; `nil` if it has started, or there is none.
         let start: FlightStart?
         /// The number of the flight whose result may still be awaited.
@@ -173,7 +177,7 @@ extension TokenService.StateMachine {
         // Whatever the load for a demand has come to, its callers get what there is.
         if isAwaited, state.isStalled || state.flightID == nil, let token = state.token { answerWaiters(.success(token)) }
         let ending = Ending(
-            snapshot: snapshot, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
+            snapshot: snapshot, end: end, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
             effects: outbox.effects, answer: outbox.answer, idleFrom: tellsIdle ? idleFrom : nil)
         (outbox.start, outbox.effects, outbox.answer) = (nil, [], nil)
         return ending
@@ -190,7 +194,7 @@ extension TokenService.StateMachine {
         }
         let token = state.token
         return TokenService.Snapshot(
-            token: token, expiry: state.expiry, end: state.end, refreshFrom: refreshFrom, generation: session.generation,
+            token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: session.generation,
             publication: publications, joinableUntil: state.joinableUntil, nextDeadline: nextDeadline,
             isDrained: isDrained, isSignedIn: isSignedIn)
     }
@@ -360,7 +364,7 @@ extension TokenService.StateMachine {
 
     private func isMet(_ demand: Demand, by cached: CachedToken, at now: Duration) -> Bool {
         switch demand {
-        case .validFor(let minimum): cached.token.isGood(for: minimum, until: cached.end, at: now)
+        case .validFor(let minimum): cached.token.isGood(for: minimum, until: end, at: now)
         case .loadedAfter(let flight): newest > flight
         }
     }
@@ -606,6 +610,7 @@ extension TokenService.StateMachine {
         _ = keeper.grant.put(token, .replaced)
         session.handedOut.note(token)
         let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
+        end = cached.end
         if !token.isUnusable, !rejections.contains(token, at: now) {
             if cached.isValid(at: now) {
                 install(cached)
@@ -642,6 +647,7 @@ extension TokenService.StateMachine {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
         session.handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
+        end = reserve?.end
     }
 
     /// Discards a grant that a fence displaced from the shared store, or that a flight brought and the store can't hold.
@@ -703,8 +709,10 @@ extension TokenService.StateMachine {
         if flaw == nil {
             let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
             if cached.isValid(at: now) {
+                end = cached.end
                 install(cached)
             } else if state.token == nil {
+                end = cached.end
                 reserve = cached
             } else {
                 // The new token is already within its leeway while the current one is good, so the refresh gained nothing.
@@ -743,8 +751,10 @@ extension TokenService.StateMachine {
         guard !flight.isGivenUp else { return }
         if state.cached == nil, let opens = rejections.limit(at: now) {
             var cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
+            let realEnd = cached.end
             cached.survive(until: opens)
             if let token = cached.forRetry, cached.isValid(at: now) {
+                end = realEnd
                 install(cached)
                 return publish(token, of: flight, from: origin)
             }
@@ -882,8 +892,9 @@ extension TokenService.StateMachine {
             hold(token, in: &flight, from: .program, at: now)
             state = .loading(flight)
         } else if !isExpired {
-            state = .fresh(CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter()))
-            newest = flight.id
+            let cached = CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter())
+            state = .fresh(cached)
+            (newest, end) = (flight.id, cached.end)
             answerWaiters(.success(token))
         } else {
             startLoadWithGrant(callers: flight.callers, at: now)

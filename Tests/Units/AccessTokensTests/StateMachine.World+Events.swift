@@ -226,7 +226,7 @@ extension World {
     /// Returns the generation that the caller saw, if it waits.
     private mutating func arrive(_ index: Int, demanding demand: Machine.Demand? = nil) -> Int? {
         guard case .called(let seen) = callers[index] else { return nil }
-        let good = machine.state.cached, before = machine.flights
+        let good = machine.state.cached, until = machine.end, before = machine.flights
         guard let result = machine.retrieve(seen: seen, demand: demand, at: now) else {
             switch machine.state {
             case .loading: break
@@ -234,7 +234,7 @@ extension World {
             default: check(false, "a caller waits for the current flight")
             }
             if !insists, let good, good.isValid(at: now), machine.flights > before {
-                check(good.end - now < Self.lifetime / 2, "56: half of a token's life passes before a demand ends it")
+                check((until ?? .forever) - now < Self.lifetime / 2, "56: half of a token's life passes before a demand ends it")
             }
             return seen
         }

@@ -42,7 +42,6 @@ extension World {
             key += [end, min(steps(cached.refreshFrom), end), min(steps(cached.refreshStart), end)]
             key.append(min(cached.failedRefreshes, 1) + (cached.isInLeeway ? 2 : 0) + (cached.forRetry == nil ? 0 : 4))
             key.append(steps(cached.inLeeway(at: now)?.expiry))
-            if demands { key.append(steps(cached.end)) }
         }
         switch machine.state {
         case .empty: key.append(0)
@@ -61,6 +60,7 @@ extension World {
             if let cached { add(cached) }
             add(flight)
         }
+        if demands { key.append(steps(machine.end)) }
         key.append(-2)
         if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
         // The checks' knowledge of that token.

@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Dispatch
 import Testing
+import TokenServiceConcurrency
 
 extension Tag {
     /// Tests with real threads, for Thread Sanitizer.
@@ -30,6 +31,36 @@ struct ThreadTests {
         var iterator = events.makeAsyncIterator()
         #expect(await iterator.next()?.name == .loadStarted)
         #expect(await iterator.next()?.name == .loadSucceeded)
+    }
+
+    @Test func `56: a storm of calls that ask for more than a valid token makes few loads`() async throws {
+        for fails in [false, true] {
+            let loads = Lock(0), start = ContinuousClock.now
+            let service = TokenService(policy: Self.patient, isRepeatable: true) { _ in
+                let number = loads.withLock { loads in
+                    loads += 1
+                    return loads
+                }
+                await Task.yield()
+                if fails, number.isMultiple(of: 2) { throw ScriptedFailure.transient }
+                return .hour("\(number)")
+            }
+            _ = try await service.retrieveToken()
+            await withTaskGroup { group in
+                for index in 1...3_000 {
+                    group.addTask {
+                        switch index % 3 {
+                        case 0: _ = try? await service.reloadToken()
+                        case 1: #expect((try? await service.retrieveToken(validFor: .seconds(1_000_000))) != nil)
+                        default: #expect((try? await service.retrieveToken()) != nil)
+                        }
+                    }
+                }
+            }
+            // The first one, and those of the calls that insist on one.
+            let periods = Int(start.duration(to: .now) / .seconds(30)) + 1
+            #expect(loads.withLock { $0 } <= 1 + 5 * periods)
+        }
     }
 
     /// A load that ends while its callers are between taking their places and suspending, or later.
