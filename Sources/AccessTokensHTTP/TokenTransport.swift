@@ -127,6 +127,9 @@ public struct TransportResponse: Sendable, Hashable {
     /// The body, at most as long as the request's ``TransportRequest/maximumBodySize``.
     public var body: Data
 
+    /// Whether it answers a request with a bearer token, so that what it says of bound tokens isn't about that one.
+    package var isForBearer = false
+
     /// Creates an answer from its parts.
     public init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
         self.status = status

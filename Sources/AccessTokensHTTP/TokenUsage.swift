@@ -105,15 +105,18 @@ extension TransportResponse {
     /// Whether it is a 401 about the token: it says `invalid_token` under any scheme, or gives a Bearer or DPoP token no other reason.
     ///
     /// Some servers answer expired tokens with an empty 401, with a bare challenge, or with one of another scheme (`OAuth2`,
-    /// `Token`, a gateway's `Basic`). What a DPoP challenge says is about the bound token, and what others say isn't.
+    /// `Token`, a gateway's `Basic`). What a DPoP challenge says is about the bound token, and what others say isn't, except to a
+    /// request of `DataLoading` with a bearer token.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     public var refusesToken: Bool {
         guard status == 401 else { return false }
         let reasons = challenges.filter { $0["error"] != nil }
+        let hasBearer = reasons.contains { $0.hasScheme("Bearer") }
+        if isForBearer, hasBearer { return reasons.contains { $0["error"] == "invalid_token" && !$0.hasScheme("DPoP") } }
         let bound = reasons.filter { $0.hasScheme("DPoP") }
         return (bound.isEmpty ? reasons : bound).contains { $0["error"] == "invalid_token" }
-            || bound.isEmpty && !reasons.contains { $0.hasScheme("Bearer") }
+            || bound.isEmpty && !hasBearer
     }
 
     /// Returns what a JSON body says at a path of members: texts, numbers and truth values, from all elements of arrays.

@@ -44,7 +44,7 @@ struct RequestRunner: Sendable {
         var found: (token: AccessToken, session: OriginTokens.Session)?
         var redirects = 0
         var isSecondAttempt = false
-        /// The scope for which a step-up has got the token.
+        /// The scope or the challenge for which a step-up has got the token.
         var steppedUpFor: String?
         /// The nonce from a refusal, for sending the message once more with the same token.
         var nonce: String?
@@ -104,12 +104,12 @@ struct RequestRunner: Sendable {
             }
             (run.nonce, run.repetitions) = (nil, 0)
             if let (token, session) = run.found, let stepUp = session.stepUp,
-                let wanted = response.scope(missing: token, for: stepUp)
+                let lack = response.lack(of: token, for: stepUp)
             {
-                if let scope = run.steppedUpFor {
-                    if StepUpScopes.covers(scope, wanted) { stepUp.noteVain(wanted, in: session.service) }
+                if let earlier = run.steppedUpFor {
+                    if StepUpScopes.covers(earlier, lack.text) { stepUp.noteVain(lack.text, in: session.service) }
                 } else if canRepeat {
-                    run.steppedUpFor = wanted
+                    run.steppedUpFor = lack.text
                     var trial = run
                     // No other token is loaded for one that isn't installed.
                     trial.isSecondAttempt = true
@@ -118,18 +118,18 @@ struct RequestRunner: Sendable {
                         return try await self.response(to: trial, until: deadline, limit: limit, reporting: report)
                     }
                     switch try await gain(
-                        by: stepUp, wanted, insteadOf: token, in: session, after: response, hiding: carried, sending: send)
+                        by: stepUp, lack, insteadOf: token, in: session, after: response, hiding: carried, sending: send)
                     {
                     case .token(let wider): run.found = (wider, session)
                     case .response(let response): return response
                     case .nothing:
                         throw response.failure(
-                            .insufficientScope, detail: "the step-up's token has no more scopes", hiding: carried)
+                            lack.code, detail: "the step-up's token doesn't meet it either", hiding: carried)
                     }
                     continue
                 }
             }
-            guard let (token, session) = run.found, response.isRefusal(in: session.usage) else {
+            guard let (token, session) = run.found, response.isRefusal(of: token, in: session.usage) else {
                 try response.validate(hiding: carried)
                 return response
             }
@@ -146,16 +146,16 @@ struct RequestRunner: Sendable {
 
     /// Lets a step-up get a token with a missing scope.
     private func gain(
-        by stepUp: StepUp, _ wanted: String, insteadOf token: AccessToken, in session: OriginTokens.Session,
+        by stepUp: StepUp, _ lack: StepUp.Lack, insteadOf token: AccessToken, in session: OriginTokens.Session,
         after response: Response, hiding carried: CarriedToken?, sending send: (AccessToken) async throws -> Response
     ) async throws -> StepUp.Gain {
         do {
-            return try await stepUp.gain(wanted, insteadOf: token, in: session, sending: send)
+            return try await stepUp.gain(lack, insteadOf: token, in: session, sending: send)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             // The session is over, or the server's answer to the new token.
             if error is TokenServiceError || error is DataLoadingError { throw error }
-            throw response.failure(.insufficientScope, detail: "the step-up failed", underlying: error, hiding: carried)
+            throw response.failure(lack.code, detail: "the step-up failed", underlying: error, hiding: carried)
         }
     }
 
@@ -180,14 +180,15 @@ struct RequestRunner: Sendable {
 }
 
 extension Response {
-    /// The scopes that a step-up can ask for because the response says that a token lacks one; `nil`: there are none.
-    fileprivate func scope(missing token: AccessToken, for stepUp: StepUp) -> String? {
+    /// What a step-up can get because the response says that a token lacks it; `nil`: nothing.
+    fileprivate func lack(of token: AccessToken, for stepUp: StepUp) -> StepUp.Lack? {
+        if status == 401 { return stepUp.demand(of: challenge(for: token)) }
         guard status == 403 else { return nil }
         if let challenge = challenge(for: token) {
-            return challenge["error"] == "insufficient_scope" ? stepUp.wanted(challenge["scope"]) : nil
+            return challenge["error"] == "insufficient_scope" ? stepUp.wanted(challenge["scope"]).map { .scope($0) } : nil
         }
         guard stepUp.readsBody, answer.members("error").contains("insufficient_scope") else { return nil }
         let scopes = answer.members("scope")
-        return stepUp.wanted(scopes.isEmpty ? nil : scopes.joined(separator: " "))
+        return stepUp.wanted(scopes.isEmpty ? nil : scopes.joined(separator: " ")).map { .scope($0) }
     }
 }

@@ -12,7 +12,11 @@ extension Response {
     }
 
     /// Whether the response means that its request's token is no longer valid.
-    func isRefusal(in usage: TokenUsage) -> Bool { usage.isRefused(by: answer) }
+    func isRefusal(of token: AccessToken, in usage: TokenUsage) -> Bool {
+        var answer = answer
+        answer.isForBearer = !token.isOfDPoP
+        return usage.isRefused(by: answer)
+    }
 
     /// Throws an error unless the status is a success.
     func validate(hiding carried: CarriedToken?) throws(DataLoadingError) {

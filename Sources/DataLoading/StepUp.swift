@@ -1,4 +1,5 @@
 public import AccessTokens
+public import AccessTokensHTTP
 import TokenServiceConcurrency
 
 /// Gets a token with more scopes when a resource asks for them.
@@ -25,7 +26,10 @@ import TokenServiceConcurrency
 /// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
 ///
-/// Source: RFC 6750 §3.1.
+/// A 401 may demand another sign-in instead: a stronger or a newer one (RFC 9470), or one with claims (Azure's continuous access
+/// evaluation). Then the closure `meetingClaims` gets a token, in the same way.
+///
+/// Source: RFC 6750 §3.1; RFC 9470 §3.
 public final class StepUp: Sendable {
     private struct State: Sendable {
         var scopes: StepUpScopes
@@ -35,6 +39,8 @@ public final class StepUp: Sendable {
         var vain: [String] = []
         var vainGeneration = 0
         weak var vainService: TokenService?
+        /// The challenge that the closure was called for last, and the digest of the token that it brought.
+        var met: (challenge: String, token: Int)?
 
         func generation(of service: TokenService) -> Int? { service === self.service ? service.currentGeneration : nil }
 
@@ -48,6 +54,22 @@ public final class StepUp: Sendable {
             (vainGeneration, vainService) = (generation, service)
             vain.append(wanted)
         }
+    }
+
+    /// What a server misses in a token.
+    enum Lack: Sendable {
+        case scope(String)
+        case claims(AuthenticationChallenge)
+
+        /// Its name among those that a token was got for; no two challenges have the same.
+        var text: String {
+            switch self {
+            case .scope(let scope): scope
+            case .claims(let challenge): "#\(["acr_values", "max_age", "claims"].map { challenge[$0] }.hashValue)"
+            }
+        }
+
+        var code: DataLoadingError.Code { if case .scope = self { .insufficientScope } else { .unauthorized } }
     }
 
     /// What a step-up has brought.
@@ -65,6 +87,8 @@ public final class StepUp: Sendable {
     /// Whether a 403 without a challenge counts if its body says `insufficient_scope`.
     let readsBody: Bool
     private let line = TurnLine()
+    private let meet:
+        (@Sendable @concurrent (_ challenge: AuthenticationChallenge, _ token: AccessToken) async throws -> AccessToken)?
     private let widen: @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
 
     /// Creates a step-up.
@@ -76,14 +100,21 @@ public final class StepUp: Sendable {
     ///     server does, unless the token is known to have them all; `nil`: the closure isn't called then.
     ///   - readsBody: Whether a 403 without a challenge counts, too, if its JSON body has the `error` `insufficient_scope`, and
     ///     perhaps a `scope`, as Authlib's resource servers send it.
+    ///   - meet: Gets a token of the same user that meets a challenge: its parameters `acr_values` and `max_age`, each of which may be
+    ///     missing, belong into the next authorization request, and so do its `claims`, decoded from base64. Its other parameter
+    ///     is the token to replace. `nil`: such a 401 ends the request.
     ///   - widen: Gets a token of the same user with all of the scopes. Its other parameter is the token to replace.
     public init(
         scope: String? = nil, whenUnnamed: String? = nil, readsBody: Bool = false,
+        meetingClaims meet: (
+            @Sendable @concurrent (_ challenge: AuthenticationChallenge, _ token: AccessToken) async throws -> AccessToken
+        )? = nil,
         widen: @escaping @Sendable @concurrent (_ scope: String, _ token: AccessToken) async throws -> AccessToken
     ) {
         state = Lock(State(scopes: StepUpScopes(base: scope)))
         self.readsBody = readsBody
         self.whenUnnamed = StepUpScopes.valid(whenUnnamed)
+        self.meet = meet
         self.widen = widen
     }
 
@@ -96,14 +127,51 @@ public final class StepUp: Sendable {
     /// - Parameter named: The scopes in the server's answer.
     func wanted(_ named: String?) -> String? { named.map { StepUpScopes.valid($0) } ?? whenUnnamed }
 
-    /// Gets a token with the scope that a server wants, instead of one that it has answered with `insufficient_scope`.
+    /// Returns what a challenge to a request with a token demands of another sign-in; `nil`: nothing that it could get.
+    func demand(of challenge: AuthenticationChallenge?) -> Lack? {
+        guard meet != nil, let challenge else { return nil }
+        let isDemand = challenge["error"] == "insufficient_user_authentication" || challenge["claims"] != nil
+        return isDemand ? .claims(challenge) : nil
+    }
+
+    /// Gets a token that a challenge demands, instead of one that it was the answer to.
+    private func meet(
+        _ challenge: AuthenticationChallenge, insteadOf narrow: AccessToken, in session: OriginTokens.Session
+    ) async throws -> Gain {
+        let current = try await session.token(), service = session.service, generation = service.currentGeneration
+        let text = Lack.claims(challenge).text
+        let isKnown = state.withLock { state in
+            state.isVain(text, in: generation, of: service) || state.met.map { $0 == (text, current.value.hashValue) } ?? false
+        }
+        guard !isKnown, let brought = try await meet?(challenge, current) else {
+            return current.value != narrow.value ? .token(current) : .nothing
+        }
+        let token = try session.sendable(current.scope.map { brought.with(scope: brought.scope ?? $0) } ?? brought)
+        let installed = await service.widen(to: token, seen: session.generation) { latest in
+            latest?.value == current.value || StepUpScopes.covers(token.scope, latest?.scope ?? "")
+        }
+        // The user has signed out, or the program has installed a token with other scopes.
+        guard let installed else { return .token(try await session.token()) }
+        state.withLock { state in
+            state.met = (text, token.value.hashValue)
+            if service === state.vainService, state.vainGeneration == generation { state.vainGeneration = installed }
+        }
+        return .token(token)
+    }
+
+    /// Gets a token with what a server wants, instead of one that it has answered with `insufficient_scope`.
     ///
     /// - Parameter send: Sends the request with a token that isn't installed yet, and returns the server's answer.
     func gain(
-        _ wanted: String, insteadOf narrow: AccessToken, in session: OriginTokens.Session,
+        _ lack: Lack, insteadOf narrow: AccessToken, in session: OriginTokens.Session,
         sending send: (AccessToken) async throws -> Response
     ) async throws -> Gain {
         try await line.turn {
+            let wanted: String
+            switch lack {
+            case .claims(let challenge): return try await meet(challenge, insteadOf: narrow, in: session)
+            case .scope(let scope): wanted = scope
+            }
             // Another request's step-up may already have got the scope.
             let current = try await session.token(), service = session.service, generation = service.currentGeneration
             // Asking again for a scope that the token has would bother the user at each such answer.

@@ -19,13 +19,15 @@ final class ScopedServer: Sendable {
     private let server: LoopbackServer
     var url: URL { server.url.deletingLastPathComponent() }
 
-    init(refusal: String = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"SCOPE\"\r\n") throws {
+    init(
+        refusal: String = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"SCOPE\"\r\n", status: Int = 403
+    ) throws {
         server = try LoopbackServer { [log, silence] text in
             if !silence.all.isEmpty { return .bytes("") }
             let arrival = ResourceServer.Arrival(text: text), path = String(arrival.path.dropFirst())
             log.append("\(path) with \(arrival.token ?? "none")")
             if arrival.token?.split(separator: ".").contains(path[...]) ?? false { return ResourceServer.ok("ok") }
-            return ResourceServer.status(403, refusal.replacing("SCOPE", with: path))
+            return ResourceServer.status(status, refusal.replacing("SCOPE", with: path))
         }
     }
 

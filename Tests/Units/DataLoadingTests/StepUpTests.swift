@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 import AccessTokensTesting
 import Foundation
 import LoopbackServers
@@ -373,5 +374,95 @@ struct StepUpTests {
         // It has brought nothing, so the user isn't asked again.
         #expect(asked.withLock { $0 } == (readsBody ? ["read write"] : []))
         #expect(server.arrivals.all.count == (readsBody ? 4 : 3))
+    }
+
+    // MARK: Claims
+
+    /// A server that answers with a challenge unless the token is the one that a stronger sign-in has brought.
+    private func demandingServer(_ challenge: String) throws -> ScopedServer {
+        try ScopedServer(refusal: "WWW-Authenticate: Bearer \(challenge)\r\n", status: 401)
+    }
+
+    private static let strong = AccessToken("t.read.strong", lifetime: .seconds(3600), scope: "read", refreshToken: "r-strong")
+
+    // RFC 9470 §3, and Azure's continuous access evaluation.
+    @Test(arguments: [
+        #"error="insufficient_user_authentication", acr_values="phr phrh", max_age="5""#,
+        #"realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ==""#,
+    ])
+    func `a 401 that demands another sign-in reaches the closure with its parameters, once for all requests`(
+        challenge: String
+    ) async throws {
+        let server = try demandingServer(challenge), service = await service(), asked = ScopedServer.Log()
+        let stepUp = StepUp(
+            meetingClaims: { challenge, token in
+                let parts = ["acr_values", "max_age", "claims"].map { challenge[$0] ?? "none" }
+                asked.append("\(parts.joined(separator: ", ")) instead of \(token.value)")
+                return Self.strong
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = try loader(server, service, stepUp)
+        try await withThrowingTaskGroup { group in
+            for _ in 1...10 {
+                group.addTask {
+                    let response = try await loader.perform(Request(url: server.url.appending(path: "strong")))
+                    #expect(response.status == 200)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let isAzure = challenge.contains("claims=")
+        #expect(
+            asked.all == [
+                isAzure
+                    ? "none, none, eyJhY2Nlc3NfdG9rZW4iOnt9fQ== instead of t.read" : "phr phrh, 5, none instead of t.read"
+            ])
+        #expect(service.cachedToken?.value == "t.read.strong" && service.cachedToken?.scope == "read")
+    }
+
+    @Test func `a server that is never content with a sign-in doesn't have the user asked twice`() async throws {
+        let server = try demandingServer(#"error="insufficient_user_authentication", max_age="0""#)
+        let service = await service(), asked = ScopedServer.Log()
+        let stepUp = StepUp(
+            meetingClaims: { _, _ in
+                asked.append("asked")
+                return Self.strong
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = try loader(server, service, stepUp)
+        for _ in 1...3 {
+            let error = await #expect(throws: DataLoadingError.self) {
+                try await loader.perform(Request(url: server.url.appending(path: "more")))
+            }
+            #expect(error?.code == .unauthorized && error?.response?.status == 401)
+        }
+        #expect(asked.all == ["asked"])
+    }
+
+    @Test func `without a closure such a 401 ends the request and costs no load`() async throws {
+        let server = try demandingServer(#"error="insufficient_user_authentication", max_age="0""#)
+        let service = await service()
+        let loader = try loader(server, service, StepUp { _, _ in throw ScriptedFailure() })
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader.perform(Request(url: server.url.appending(path: "more")))
+        }
+        #expect(error?.code == .unauthorized && server.log.all.count == 1 && service.cachedToken?.value == "t.read")
+    }
+
+    @Test func `a sign-out while the user signs in again gives up the new token`() async throws {
+        let server = try demandingServer(#"error="insufficient_user_authentication""#), service = await service()
+        let stepUp = StepUp(
+            meetingClaims: { _, _ in
+                _ = await service.reset()
+                return Self.strong
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = try loader(server, service, stepUp)
+        let error = await #expect(throws: TokenServiceError.self) {
+            try await loader.perform(Request(url: server.url.appending(path: "strong")))
+        }
+        #expect(error?.code == .reset && service.cachedToken == nil)
+        await discardedCount(2)
+        #expect(Set(discarded.all) == ["t.read", "t.read.strong"])
     }
 }
