@@ -151,6 +151,36 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         keptService(of: key) ?? findOrMake(key)
     }
 
+    /// Returns the service of a key, or that of a wider key if only that one has a valid token.
+    ///
+    /// For scopes or audiences of which one includes others: a token for "read write" serves a request that needs "read".
+    ///
+    /// ```swift
+    /// let tokens = services.service(of: ["read"], orOfWider: { $0.isSuperset(of: ["read"]) })
+    /// ```
+    ///
+    /// If no wider key has a token, the key's own service loads one as usual. Use the service that you get for the whole request:
+    /// a refusal, a sign-in or a sign-out through it is one of the key that it belongs to. The next call may return another. It
+    /// takes as long as there are keys with services, unless this key has a token.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - isWider: Whether another key's tokens do for this one, too. Called outside all locks, on the caller's thread.
+    public func service(of key: Key, orOfWider isWider: (Key) -> Bool) -> TokenService {
+        if let own = keptService(of: key), own.cachedToken != nil { return own }
+        // With the services, so that none is released under the lock.
+        let current = registry.withTable { $0.current }
+        var found: (key: Key, service: TokenService, left: Duration)?
+        for other in current.keys where other != key && isWider(other) {
+            guard let service = registry.service(of: other), let token = service.cachedToken else { continue }
+            let left = service.timeLeft(of: token) ?? .seconds(Int64.max)
+            if left > found?.left ?? .zero { found = (other, service, left) }
+        }
+        guard let found else { return self[key] }
+        // This counts as a use of the wider key.
+        return keptService(of: found.key) ?? found.service
+    }
+
     /// The service of a key if it is kept; used by each hit.
     ///
     /// Inlinable, so that the program's own module compiles the lookup for its type of key: with generic code a hit through a key
