@@ -47,7 +47,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     private let defaultPolicy = RefreshPolicy()
     let grant: (@Sendable (Key) -> Key)?
     private let onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?
-    private let loader: @Sendable (Key) -> any TokenLoader
+    private let loader: @Sendable (Key) throws -> any TokenLoader
 
     /// Creates the services' table, without any service.
     ///
@@ -63,7 +63,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
     ///   - loader: Creates a key's loader. Called whenever a key's service is created, on the caller's thread, outside all locks.
     ///     Calls may run at the same time for several keys, or more than once for one; then only one of the loaders is used. It
-    ///     must not take long.
+    ///     must not take long. If it throws, the key's load fails with that error, and each further load calls it again.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
@@ -71,7 +71,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         stores: (any TokenStores<Key>)? = nil,
         environment: TokenService.Environment = TokenService.Environment(),
         onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
-        loader: @escaping @Sendable (Key) -> any TokenLoader
+        loader: @escaping @Sendable (Key) throws -> any TokenLoader
     ) {
         self.init(
             keepingIdle: limit, policy: policy, grant: grant, stores: stores, sharing: nil, environment: environment,
@@ -99,7 +99,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
         keepingIdle limit: Int, policy: (@Sendable (Key) -> RefreshPolicy)?, grant: (@Sendable (Key) -> Key)?,
         stores: (any TokenStores<Key>)?, sharing: KeySharing?,
         environment: TokenService.Environment, onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)?,
-        loader: @escaping @Sendable (Key) -> any TokenLoader
+        loader: @escaping @Sendable (Key) throws -> any TokenLoader
     ) {
         let clock = ServiceClock.opened(environment.clock)
         let hub = EventHub<KeyEvent<Key>>()
@@ -197,7 +197,7 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
 
     @usableFromInline
     func makeService(_ key: Key, tether: ServiceTether, stamp: Int) -> TokenService {
-        let loader = loader(key), policy = policy?(key) ?? defaultPolicy, clock = registry.clock
+        let loader = madeLoader(key), policy = policy?(key) ?? defaultPolicy, clock = registry.clock
         var store: (any TokenStore)?, session: (any GrantSession)?, share: GrantShare?
         if let grant {
             share = GrantShare(in: lentGrant(grant(key)), loader, policy)
@@ -212,6 +212,12 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
             isDrained: isDrained.withLock { $0 })
         share?.attach(to: service)
         return service
+    }
+
+    private func madeLoader(_ key: Key) -> any TokenLoader {
+        do { return try loader(key) } catch {
+            return ClosureTokenLoader(isRepeatable: false) { [loader] in try await loader(key).loadToken(replacing: $0) }
+        }
     }
 
     func lentGrant(_ key: Key) -> LentGrant {

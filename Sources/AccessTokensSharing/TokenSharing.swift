@@ -163,7 +163,7 @@ extension TokenServices {
     ///   - onDiscard: Called with each token that a service gives up although its grant may still be good at the server.
     ///   - loader: Creates a key's loader. Called whenever a key's service is created, on the caller's thread, outside all locks.
     ///     Calls may run at the same time for several keys, or twice for one; then one of the two loaders is not used. It must
-    ///     not take long.
+    ///     not take long. If it throws, the key's load fails with that error, and each further load calls it again.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: (@Sendable (Key) -> RefreshPolicy)? = nil,
@@ -171,7 +171,7 @@ extension TokenServices {
         sharing: TokenSharing = TokenSharing(),
         environment: TokenService.Environment = TokenService.Environment(),
         onDiscard: (@Sendable (Key, DiscardedGrant) async -> Void)? = nil,
-        loader: @escaping @Sendable (Key) -> any TokenLoader
+        loader: @escaping @Sendable (Key) throws -> any TokenLoader
     ) {
         self.init(
             keepingIdle: limit, policy: policy, grant: nil, stores: nil,

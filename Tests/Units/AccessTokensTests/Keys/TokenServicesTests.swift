@@ -1,6 +1,7 @@
 import AccessTokens
 import AccessTokensKeys
 import AccessTokensTesting
+import Synchronization
 import Testing
 
 @Suite("Guarantees 20, 22 and 25: each key has a service of its own") struct TokenServicesTests {
@@ -32,6 +33,20 @@ import Testing
         #expect(scene.loadCount("a") == 2)
         try scene.hold(.hour("b1"), for: "b")
         #expect(scene.call("b").value?.value == "b1")
+    }
+
+    @Test func `a load fails with the error of a loader that can't be made, and the next one makes it again`() async throws {
+        struct Unknown: TokenLoadFailure { let remedy = TokenServiceError.Remedy.retry }
+        let server = SimulatedAuthorizationServer(clock: ManualClock()), known = Mutex<Set<String>>(["b"])
+        let services = TokenServices<String> { key -> any TokenLoader in
+            guard known.withLock({ $0.contains(key) }) else { throw Unknown() }
+            return server.loader
+        }
+        let error = await #expect(throws: TokenServiceError.self) { try await services["a"].retrieveToken() }
+        #expect(error?.underlying is Unknown)
+        #expect(try await services["b"].retrieveToken().value == "access-1")
+        _ = known.withLock { $0.insert("a") }
+        #expect(try await services["a"].retrieveToken().value == "access-2")
     }
 
     @Test func `each key has the policy that was chosen for it`() throws {
