@@ -8,10 +8,13 @@ extension TokenEvent {
         // The user, who signs in again: no fault of the program.
         if error?.remedy == .signIn { return .notice }
         return switch name {
-        case .loadFailed, .storeFailed: .error  // callers have no token, now or later
-        case .refreshFailed, .invalidated: .warning  // callers are served, for now
-        case .reset, .replaced, .restored: .info  // a session begins or ends
-        default: .debug  // routine
+        // Callers have no token, now or later.
+        case .loadFailed, .storeFailed: .error
+        // Callers are served, for now.
+        case .refreshFailed, .invalidated: .warning
+        case .reset, .replaced: .info  // a session begins or ends
+        // Routine; `restored` comes with each token of another process.
+        default: .debug
         }
     }
 

@@ -2,13 +2,22 @@ import AccessTokens
 import AccessTokensKeys
 import Metrics
 
-/// Records an event with the class of its key: one of few.
-func record<Key>(_ event: KeyEvent<Key>, of keyClass: String) {
-    let attributes = [
-        ("access_token.event.name", "\(event.event.name)"),
-        ("access_token.key.class", keyClass),
-    ]
-    Counter(label: "access_token.events", dimensions: attributes).increment()
+/// Records the events of all keys, and the durations and callers of their
+/// loads, with the class of the key: one of few.
+func measure<Key>(
+    _ events: AsyncStream<KeyEvent<Key>>,
+    class keyClass: @Sendable (Key) -> String
+) async {
+    var times: [Key: LoadTimes] = [:]
+    for await event in events {
+        var own = times.removeValue(forKey: event.key) ?? LoadTimes()
+        record(
+            event.event, lasting: own.duration(of: event.event),
+            [("access_token.key.class", keyClass(event.key))])
+        // A slow reader loses events, and with them the ends of loads.
+        if times.count >= 10_000 { times = [:] }
+        if own.isLoading { times[event.key] = own }
+    }
 }
 
 /// Call it every few seconds.

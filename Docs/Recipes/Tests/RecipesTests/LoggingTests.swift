@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensKeys
+import AccessTokensSharing
 import AccessTokensTesting
 import Dispatch
 import InMemoryLogging
@@ -98,5 +99,19 @@ struct `Events in a log` {
         }
         #expect(lines.map { $0.metadata["key"] } == ["7", "7", "8", "8"])
         for name in ["anna", "ben"] { #expect(!"\(lines)".contains(name)) }
+    }
+
+    @Test func `a token that another process has loaded is logged as routine`() async throws {
+        let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
+        let store = SimulatedSharedStore()
+        func process() -> TokenService { TokenService(sharedStore: store, loader: server.loader) }
+        await process().replace(with: server.signIn())
+        let lines = try await Self.lines { logger in
+            let second = process(), logging = log(second, to: logger)
+            _ = try await second.retrieveToken()
+            return logging
+        }
+        #expect(lines.contains { "\($0.message)" == "restored" })
+        #expect(lines.allSatisfy { $0.level == .debug })
     }
 }

@@ -58,15 +58,46 @@ struct `Events as metrics` {
         #expect(durations == [.seconds(2), .seconds(3)])
     }
 
-    @Test func `the events of keys are counted by class, and their services are gauges`() async throws {
+    @Test func `the events and loads of keys are recorded by class, and their services are gauges`() async throws {
         Self.metrics.reset()
-        let services = TokenServices<String> { key, _ in AccessToken(key) }
-        var events = services.events().makeAsyncIterator()
-        _ = try await services["anna"].retrieveToken()
-        for _ in 1...2 { record(try #require(await events.next()), of: "people") }
-        #expect(try count([("access_token.event.name", "loadSucceeded"), ("access_token.key.class", "people")]) == 1)
-        record(services.counts)
+        let people = [("access_token.key.class", "people")]
+        let counts = try await {
+            let services = TokenServices<String> { key, _ in
+                guard key != "nobody" else { throw CancellationError() }
+                return AccessToken(key)
+            }
+            let events = services.events()
+            _ = try await services["anna"].retrieveToken()
+            _ = try await services["ben"].retrieveToken()
+            _ = try? await services["nobody"].retrieveToken()
+            let counts = services.counts
+            return (counts, events)
+        }()
+        await measure(counts.1) { $0 == "nobody" ? "others" : "people" }
+        #expect(try count([("access_token.event.name", "loadSucceeded")] + people) == 2)
+        #expect(try Self.metrics.expectRecorder("access_token.load.duration", people).values.count == 2)
+        #expect(try Self.metrics.expectRecorder("access_token.load.callers", people).values == [1, 1])
+        let failed = [("error.type", "loadFailed"), ("access_token.key.class", "others")]
+        #expect(try Self.metrics.expectRecorder("access_token.load.duration", failed).values.count == 1)
+        record(counts.0)
         let gauges = try ["busy", "idle", "released"].map { try Self.metrics.expectRecorder("access_token.services.\($0)") }
-        #expect(gauges.compactMap(\.lastValue).reduce(0, +) == 1)
+        #expect(gauges.compactMap(\.lastValue).reduce(0, +) == 3)
+    }
+
+    @Test func `a load that a sign-out cuts off isn't kept`() async throws {
+        let loader = ScriptedLoader()
+        let tokens = TokenService(loader: loader)
+        let events = tokens.events()
+        var iterator = events.makeAsyncIterator()
+        let caller = Task { try await tokens.retrieveToken() }
+        let call = try await loader.nextCall()
+        var times = LoadTimes()
+        _ = times.duration(of: try #require(await iterator.next()))
+        #expect(times.isLoading)
+        _ = await tokens.reset()
+        _ = times.duration(of: try #require(await iterator.next()))
+        #expect(!times.isLoading)
+        call.succeed(with: AccessToken("late"))
+        _ = try? await caller.value
     }
 }
