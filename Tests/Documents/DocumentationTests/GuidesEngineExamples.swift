@@ -34,7 +34,8 @@ struct KubernetesStore: SharedTokenStore {
 
     @concurrent func load() async throws -> SharedRecord? {
         // Without resourceVersion in the query: the newest one.
-        let (status, body) = try await api.send("GET", "\(path)/\(name)", body: Data())
+        let (status, body) = try await api.send(
+            "GET", "\(path)/\(name)", body: Data())
         if status == 404 { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
         return try record(in: body)

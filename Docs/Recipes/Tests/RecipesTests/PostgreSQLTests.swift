@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
@@ -45,6 +46,16 @@ struct `A grant in PostgreSQL` {
     @Test func `the store keeps every promise of a shared store, and tells ages by the server's clock`() async throws {
         let name = UUID().uuidString
         try await checkPromises([Self.store(name), Self.store(name)])
+    }
+
+    @Test func `the stores name each of many keys, and sign an account out through any of them`() async throws {
+        let prefix = UUID().uuidString
+        _ = try await Self.database("admin", server.password).row(
+            "INSERT INTO grants SELECT $1 || n, 'r', '', now() FROM generate_series(1, 2500) AS n", [Data(prefix.utf8)])
+        let stores = PostgreSQLTokenStores(databases: (1...3).map { _ in Self.database() })
+        let names = try await stores.storedKeys().filter { $0.hasPrefix(prefix) }
+        #expect(names.count == 2500 && Set(names).count == 2500)
+        try await checkSignOut(in: stores, named: prefix)
     }
 
     @Test func `a rotation takes two requests`() async throws {
@@ -182,4 +193,13 @@ private func makeService(loader: some TokenLoader) -> TokenService {
         sharedStore: PostgreSQLTokenStore(database: database, name: "reports"),
         loader: loader)
     return tokens
+}
+
+private func makeServices(settings: [String: String], makeLoader: @escaping @Sendable (String) throws -> any TokenLoader)
+    -> TokenServices<String>
+{
+    let stores = PostgreSQLTokenStores(
+        databases: (1...4).map { _ in PostgreSQLConnection(settings) })
+    let services = TokenServices(sharedStores: stores, loader: makeLoader)
+    return services
 }

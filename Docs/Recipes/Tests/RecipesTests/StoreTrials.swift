@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensKeys
 import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
@@ -411,4 +412,24 @@ func threadsAreFree(during calls: [@Sendable () async throws -> Void]) async thr
         group.addTask { true }
         return try await group.next() ?? false
     }
+}
+
+/// Signs an account out in a process that has never used it.
+func checkSignOut(in stores: any SharedTokenStores<String>, named prefix: String) async throws {
+    let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
+    struct SignedOut: TokenLoadFailure { let remedy = TokenServiceError.Remedy.signIn }
+    func process() -> TokenServices<String> {
+        TokenServices(sharedStores: stores) { _, previous in
+            guard previous?.refreshToken != nil else { throw SignedOut() }
+            return try await server.loader.loadToken(replacing: previous)
+        }
+    }
+    let anna = prefix + "anna", ben = prefix + "ben", first = process()
+    for name in [anna, ben] { await first[name].replace(with: server.signIn()) }
+    let signOut = await process().reset { $0 == anna }
+    #expect(signOut.storeFailure == nil && signOut.changes[anna]?.discarded.count == 1)
+    let third = process()
+    let error = await #expect(throws: TokenServiceError.self) { try await third[anna].retrieveToken() }
+    #expect(error?.remedy == .signIn)
+    _ = try await third[ben].retrieveToken()
 }

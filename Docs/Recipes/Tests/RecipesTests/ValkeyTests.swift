@@ -29,6 +29,17 @@ struct `A grant in Valkey` {
         try await checkPromises([Self.store(key), Self.store(key)])
     }
 
+    @Test func `the stores name each of many keys, and sign an account out through any of them`() async throws {
+        let stores = ValkeyTokenStores(databases: (1...3).map { _ in Self.database() }, prefix: "tokens:[*\(UUID())?]\\")
+        let names = (1...2500).map { "\u{301}\($0)" }
+        try await withThrowingTaskGroup { group in
+            for name in names { group.addTask { _ = try await stores.store(for: name).swap(Data(), ifAt: nil) } }
+            try await group.waitForAll()
+        }
+        #expect(try await Set(stores.storedKeys()) == Set(names))
+        try await checkSignOut(in: stores, named: "user ")
+    }
+
     @Test func `a rotation takes two requests`() async throws {
         let key = "tokens:\(UUID())"
         try await checkRequests(
