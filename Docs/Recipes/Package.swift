@@ -74,6 +74,25 @@ let package = Package(
                 product("AccessTokensDPoP"), product("AccessTokensOAuth"), product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"),
             ]),
+        .executableTarget(
+            name: "AsAServer",
+            dependencies: [
+                "CPostgreSQL", product("AccessTokens"), product("AccessTokensKeys"), product("AccessTokensOAuth"),
+                product("AccessTokensSharing"), product("AsyncHTTPClient", of: "async-http-client"),
+                product("HTTPTypes", of: "swift-http-types"), product("Hummingbird", of: "hummingbird"),
+                product("Logging", of: "swift-log"), product("Metrics", of: "swift-metrics"),
+                product("NIOCore", of: "swift-nio"), product("NIOHTTP1", of: "swift-nio"),
+                product("NIOPosix", of: "swift-nio"), product("NIOSSL", of: "swift-nio-ssl"),
+                product("ServiceLifecycle", of: "swift-service-lifecycle"),
+                product("Tracing", of: "swift-distributed-tracing"),
+                product("UnixSignals", of: "swift-service-lifecycle"),
+            ]),
+        .executableTarget(
+            name: "AsATool",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"), product("DataLoading"),
+            ]),
         // Measures the transport beside `URLSession`.
         .executableTarget(name: "transports", dependencies: ["LoopbackServers", "OverAsyncHTTPClient"]),
         // Measures for how long processes get no token after something goes wrong with one of them, or with their store.
@@ -96,11 +115,13 @@ let package = Package(
         .testTarget(
             name: "RecipesTests",
             dependencies: [
-                "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers", "OverAsyncHTTPClient",
+                "AsAServer", "AsATool", "BehindHummingbird", "InPostgreSQL", "InSQLite", "InValkey", "LoopbackServers",
+                "OverAsyncHTTPClient",
                 "SigningWithCrypto", "ThroughABroker", "ToSwiftLog",
                 "ToSwiftMetrics", "WithServiceLifecycle", "WithTracing", "worker",
                 product("AccessTokensDPoP"), product("AccessTokensEtcd"), product("AccessTokensFiles"),
-                product("AccessTokensOAuth"), product("AccessTokensSharedFiles"), product("AccessTokensSharing"),
+                product("AccessTokensKeys"), product("AccessTokensOAuth"), product("AccessTokensSharedFiles"),
+                product("AccessTokensSharing"),
                 product("AccessTokensTesting"), product("Crypto", of: "swift-crypto"),
                 product("CryptoExtras", of: "swift-crypto"), product("GRDB", of: "GRDB.swift"),
                 product("HummingbirdTesting", of: "hummingbird"), product("InMemoryLogging", of: "swift-log"),
@@ -114,6 +135,7 @@ let package = Package(
 
 /// Parts that can be left out: the test file of each target, and the package, the system's library or the program that it needs.
 let parts = [
+    "AsAServer": (tests: "ServerTests.swift", needs: "hummingbird", isSlow: true),
     "BehindHummingbird": (tests: "HummingbirdTests.swift", needs: "hummingbird", isSlow: true),
     "InPostgreSQL": (tests: "PostgreSQLTests.swift", needs: "CPostgreSQL", isSlow: false),
     "InSQLite": (tests: "SQLiteTests.swift", needs: "GRDB.swift", isSlow: true),

@@ -13,116 +13,6 @@ import Testing
 @testable import OverAsyncHTTPClient
 @testable import worker
 
-/// An authorization server that ends a tenant's session when a refresh token is presented twice, and an API for its tokens.
-private final class Upstream: Sendable {
-    struct Counts {
-        var newest: [String: Int] = [:]
-        var (rotations, reuses, requests, failures) = (0, 0, 0, 0)
-    }
-
-    private let state = Mutex(Counts())
-    var counts: Counts { state.withLock(\.self) }
-
-    func signIn(_ tenant: String) -> AccessToken {
-        state.withLock { $0.newest[tenant] = 1 }
-        return AccessToken("spent", lifetime: .zero, refreshToken: "\(tenant).1")
-    }
-
-    /// A token is its tenant and its number.
-    func answer(_ request: String) -> LoopbackServer.Reply {
-        let isExchange = request.hasPrefix("POST /token ")
-        let mark = isExchange ? "refresh_token=" : "Bearer "
-        let token = request.components(separatedBy: mark).dropFirst().first?.prefix { !"\r\n&".contains($0) } ?? ""
-        let parts = token.split(separator: ".").map { String($0) }
-        guard parts.count == 2, let number = Int(parts[1]) else { return .answer(400, body: "{}") }
-        let issued = state.withLock { isExchange ? $0.exchange(parts[0], number) : $0.use(parts[0]) }
-        switch issued {
-        case .some(let issued) where isExchange:
-            return .answer(
-                200, "Content-Type: application/json\r\n",
-                body: #"{"access_token":"\#(parts[0]).\#(issued)","token_type":"Bearer","expires_in":1,"#
-                    + #""refresh_token":"\#(parts[0]).\#(issued)"}"#)
-        case .some(0): return .answer(500)
-        case .some: return .answer(200, body: parts[0])
-        case nil: return isExchange ? .answer(400, body: #"{"error":"invalid_grant"}"#) : .answer(401)
-        }
-    }
-}
-
-extension Upstream.Counts {
-    /// The number of the new token; `nil`: the session has ended.
-    fileprivate mutating func exchange(_ tenant: String, _ number: Int) -> Int? {
-        guard newest[tenant] == number else {
-            newest[tenant] = nil
-            reuses += 1
-            return nil
-        }
-        newest[tenant] = number + 1
-        rotations += 1
-        return number + 1
-    }
-
-    /// 0 if the API fails; `nil`: the session has ended.
-    fileprivate mutating func use(_ tenant: String) -> Int? {
-        requests += 1
-        let fails = requests.isMultiple(of: 50)
-        if fails { failures += 1 }
-        return newest[tenant].map { fails ? 0 : $0 }
-    }
-}
-
-/// Passes requests to whichever instance takes them.
-private final class Balancer: Sendable {
-    struct Counts {
-        var (answers, failures, refused, closed) = (0, 0, 0, 0)
-        var problems: [String] = []
-        var isOver = false
-    }
-
-    let ports: [Int]
-    let client: HTTPClient
-    private let state = Mutex(Counts())
-    var counts: Counts { state.withLock(\.self) }
-    func end() { state.withLock { $0.isOver = true } }
-
-    init(_ ports: [Int], over client: HTTPClient) { (self.ports, self.client) = (ports, client) }
-
-    func isUp(_ port: Int) async -> Bool { (try? await send("nobody", to: port)) != nil }
-
-    private func send(_ tenant: String, to port: Int) async throws -> (Int, String) {
-        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/reports")
-        request.headers.add(name: "Authorization", value: tenant)
-        let answer = try await client.execute(request, timeout: .seconds(30))
-        return (Int(answer.status.code), String(buffer: try await answer.body.collect(upTo: 1 << 20)))
-    }
-
-    func run(_ tenants: [String]) async {
-        while !counts.isOver {
-            let tenant = tenants.randomElement() ?? ""
-            var instances = ports.shuffled()
-            while let port = instances.popLast() {
-                do {
-                    let (status, body) = try await send(tenant, to: port)
-                    state.withLock { state in
-                        switch status {
-                        case 200 where body == tenant: state.answers += 1
-                        case 502: state.failures += 1
-                        default: state.problems.append("\(status) for \(tenant): \(body)")
-                        }
-                    }
-                    break
-                } catch {
-                    let (isLast, isRefused) = (instances.isEmpty, HTTPClient.isFromConnecting(error))
-                    state.withLock { state in
-                        if isLast { state.problems.append("no instance takes a request: \(error)") }
-                        if isRefused { state.refused += 1 } else { state.closed += 1 }
-                    }
-                }
-            }
-        }
-    }
-}
-
 @Suite(.timeLimit(.minutes(5)))
 struct `Two instances of a server with many tenants` {
     @Test func `a rolling restart under load loses no session, and fails no request that the API didn't fail`() async throws {
@@ -137,7 +27,7 @@ struct `Two instances of a server with many tenants` {
             throw CancellationError()
         }
         for tenant in tenants { await services[tenant].replace(with: upstream.signIn(tenant)) }
-        try await withClient { client in
+        try await withClient(.forTokens) { client in
             let first = Int.random(in: 20_000..<32_000), balancer = Balancer([first, first + 1], over: client)
             func start(_ port: Int) async throws -> Process {
                 let process = Process()

@@ -1,0 +1,1 @@
+../OverAsyncHTTPClient/AsyncHTTPClientTransport.swift

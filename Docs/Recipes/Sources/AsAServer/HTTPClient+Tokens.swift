@@ -1,0 +1,1 @@
+../OverAsyncHTTPClient/HTTPClient+Tokens.swift

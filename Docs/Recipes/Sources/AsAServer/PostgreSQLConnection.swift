@@ -1,0 +1,1 @@
+../InPostgreSQL/PostgreSQLConnection.swift

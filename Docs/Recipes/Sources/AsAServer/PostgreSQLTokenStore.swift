@@ -1,0 +1,1 @@
+../InPostgreSQL/PostgreSQLTokenStore.swift

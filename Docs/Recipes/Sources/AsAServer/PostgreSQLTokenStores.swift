@@ -1,0 +1,1 @@
+../InPostgreSQL/PostgreSQLTokenStores.swift

@@ -1,0 +1,1 @@
+../BehindHummingbird/Reports.swift

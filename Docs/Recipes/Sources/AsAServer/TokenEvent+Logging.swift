@@ -1,0 +1,1 @@
+../ToSwiftLog/TokenEvent+Logging.swift

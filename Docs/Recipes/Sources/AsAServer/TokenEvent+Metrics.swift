@@ -1,0 +1,1 @@
+../ToSwiftMetrics/TokenEvent+Metrics.swift

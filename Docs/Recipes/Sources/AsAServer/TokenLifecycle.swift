@@ -1,0 +1,1 @@
+../WithServiceLifecycle/TokenLifecycle.swift

@@ -1,0 +1,1 @@
+../ToSwiftLog/TokenServices+Logging.swift

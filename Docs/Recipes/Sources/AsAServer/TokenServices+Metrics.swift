@@ -1,0 +1,1 @@
+../ToSwiftMetrics/TokenServices+Metrics.swift

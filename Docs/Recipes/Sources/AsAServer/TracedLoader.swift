@@ -1,0 +1,1 @@
+../WithTracing/TracedLoader.swift
