@@ -142,7 +142,7 @@ let package = Package(
         .target(
             name: "Insides",
             dependencies: [
-                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensKeys", "Interleavings",
+                "AccessTokens", "AccessTokensDispatch", "AccessTokensEtcd", "AccessTokensKeys", "ChildProcesses", "Interleavings",
                 "InterleavingsTesting", "TokenServiceConcurrency",
             ],
             path: "Tests/Support/Insides"),

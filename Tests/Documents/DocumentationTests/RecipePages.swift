@@ -36,8 +36,12 @@ struct RecipePage: CustomStringConvertible {
             "SigningWithCrypto", "Signatures of swift-crypto",
             Guide("Choosing a grant", "ChoosingAGrant", of: "AccessTokensOAuth"),
             Guide("A Bluesky client", "ABlueskyClient", of: "AccessTokensDPoP")),
+        RecipePage("AsAServer", "A whole server", Guide("Many accounts, many scopes", "ManyKeys")),
+        RecipePage(
+            "AsATool", "A command-line tool", Guide("Choosing a grant", "ChoosingAGrant", of: "AccessTokensOAuth"),
+            Guide("Several processes", "SeveralProcesses")),
         RecipePage("BehindHummingbird", "A server with many tenants", Guide("Many accounts, many scopes", "ManyKeys")),
-        RecipePage("ThroughABroker", "A process that refreshes for others", Guide("Several processes", "SeveralProcesses")),
+        RecipePage("ThroughABroker", "A process that refreshes for others", Guide("One process refreshes for all", "ABroker")),
         RecipePage("InSQLite", "A shared grant in SQLite", engines),
         RecipePage("InPostgreSQL", "A shared grant in PostgreSQL", engines),
         RecipePage("InValkey", "A shared grant in Valkey or Redis", engines),
@@ -71,7 +75,7 @@ struct RecipePage: CustomStringConvertible {
     func text() throws -> String {
         let manifest = try String(contentsOf: Self.folder.appending(path: "Package.swift"), encoding: .utf8)
         let entry = manifest.components(separatedBy: "name: \"\(target)\"")[1].components(separatedBy: "arget(")[0]
-        let libraries = entry.matches(of: /\["(C[A-Z]\w+)"/).map { String($0.1) }
+        let libraries = entry.matches(of: /(?:\[|\s)"(C[A-Z]\w+)", product/).map { String($0.1) }
         let products = entry.matches(of: /product\("(\w+)"(?:, of: "([\w.-]+)")?\)/).map {
             (name: $0.1, package: $0.2 ?? "TokenService")
         }
@@ -96,7 +100,23 @@ struct RecipePage: CustomStringConvertible {
         return """
             # \(title)
 
-            A recipe: the whole text of its files, to copy into your program.
+            A recipe: the whole text of its files, which a script copies into your program.
+
+            ## Overview
+
+            \(guides.map { "[\($0.title)][\($0.name)]" }.joined(separator: " and ")) \(guides.count == 1 ? "explains" : "explain") it. In a clone of this package,
+
+            ```
+            Docs/Recipes/take \(target) --to ../MyApp
+            ```
+
+            copies its files and prints what your manifest needs besides this package:
+
+            ```
+            \(Self.listed(packages, as: "the package's dependencies"))\(Self.listed(targets, as: "the package's targets"))\
+            \(Self.listed(dependencies, as: "your target's dependencies"))```
+
+            \(blocks.joined(separator: "\n\n"))
 
             <!-- Do not edit: RECIPE_PAGES=renew swift test --filter GuideTests
             @Comment {
@@ -106,17 +126,6 @@ struct RecipePage: CustomStringConvertible {
             }
             <!-- -->
             \(guides.map(\.inDocC).joined(separator: "\n"))
-
-            ## Overview
-
-            \(guides.map { "[\($0.title)][\($0.name)]" }.joined(separator: " and ")) \(guides.count == 1 ? "explains" : "explain") it.
-            Besides this package, your manifest needs:
-
-            ```
-            \(Self.listed(packages, as: "the package's dependencies"))\(Self.listed(targets, as: "the package's targets"))\
-            \(Self.listed(dependencies, as: "your target's dependencies"))```
-
-            \(blocks.joined(separator: "\n\n"))
 
             """
     }

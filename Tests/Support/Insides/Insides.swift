@@ -2,6 +2,8 @@ public import AccessTokens
 public import AccessTokensDispatch
 public import AccessTokensEtcd
 import AccessTokensKeys
+import ChildProcesses
+public import Foundation
 public import Interleavings
 import InterleavingsTesting
 public import Testing
@@ -81,4 +83,17 @@ public struct Unlinked: TestTrait, SuiteTrait, TestScoping {
 extension Trait where Self == Unlinked {
     /// Explores like a program that doesn't link `InterleavingsEverything`.
     public static var unlinked: Self { Unlinked() }
+}
+
+/// Runs a program, and returns its exit status and all that it writes; waits on a thread of its own.
+public func run(_ program: URL, _ arguments: [String]) async throws -> (status: Int32, output: String) {
+    // The shell brings both streams together.
+    let process = try ChildProcess(
+        URL(filePath: "/bin/bash"), ["-c", #"exec "$0" "$@" 2>&1"#, program.path] + arguments, connecting: .output)
+    return await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            let output = process[.output].readDataToEndOfFile()
+            continuation.resume(returning: (process.waitUntilExit(), String(decoding: output, as: UTF8.self)))
+        }
+    }
 }

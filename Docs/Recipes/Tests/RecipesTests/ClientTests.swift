@@ -24,7 +24,7 @@ struct `An HTTP client of your own` {
     func send(
         to server: LoopbackServer, for origin: URL? = nil, body: String? = nil, canRepeat: Bool = true
     ) async throws -> HTTPResponseStatus {
-        try await withClient(.init()) { client in
+        try await withClient { client in
             var request = HTTPClientRequest(url: server.url.absoluteString)
             if let body { (request.method, request.body) = (.POST, .bytes(Array(body.utf8))) }
             let origin = try #require(Origin((origin ?? server.url).absoluteString))
@@ -73,7 +73,7 @@ struct `An HTTP client of your own` {
             }
         }
         let origin = try #require(Origin(server.url.absoluteString))
-        let refused = try await withClient(.init()) { client in
+        let refused = try await withClient { client in
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 1...8 {
                     group.addTask {
@@ -102,7 +102,7 @@ struct `An HTTP client of your own` {
         }
         let server = try server { _ in false }, origin = try #require(Origin(server.url.absoluteString))
         let error = await #expect(throws: TokenServiceError.self) {
-            try await withClient(.init()) { client in
+            try await withClient { client in
                 _ = try await client.execute(
                     HTTPClientRequest(url: server.url.absoluteString), timeout: .seconds(isSecond ? 5 : 1), with: tokens,
                     for: origin)
@@ -120,7 +120,7 @@ struct `An HTTP client of your own` {
             TokenUsage(in: .query("key")) { $0.header("grpc-status") == "16" },
             TokenUsage(in: .query("key")) { $0.body.isEmpty && $0.header("grpc-status") != nil },
         ] {
-            let response = try await withClient(.init()) { client in
+            let response = try await withClient { client in
                 try await client.execute(
                     HTTPClientRequest(url: server.url.absoluteString), timeout: .seconds(60), with: tokens, for: origin,
                     usage: usage, bodyLimit: 1024
@@ -137,7 +137,7 @@ struct `An HTTP client of your own` {
         request.headers.add(name: name, value: "5")
         let copy = request
         await #expect(throws: HTTPClientError.self) {
-            try await withClient(.init()) { client in
+            try await withClient { client in
                 _ = try await client.execute(copy, timeout: .seconds(60), with: tokens, for: origin)
             }
         }

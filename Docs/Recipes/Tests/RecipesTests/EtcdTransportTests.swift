@@ -12,7 +12,7 @@ struct `etcd over AsyncHTTPClient` {
     func withStore(
         at endpoints: [URL], timeLimit: Duration = .seconds(20), _ body: (EtcdTokenStore) async throws -> Void
     ) async throws {
-        try await withClient { client in
+        try await withClient(.forTokens) { client in
             let transport = AsyncHTTPClientTransport(client: client)
             try await body(EtcdTokenStore(key: "k", endpoints: endpoints, timeLimit: timeLimit, transport: transport))
         }

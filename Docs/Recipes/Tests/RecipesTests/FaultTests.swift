@@ -34,7 +34,7 @@ struct `Every fault of the test server over AsyncHTTPClient` {
             }
         }
         let limit = Duration.seconds(timesOut ? 2 : 30)
-        try await RecipesTests.withClient { client in
+        try await RecipesTests.withClient(.forTokens) { client in
             let time = try await ContinuousClock().measure {
                 try await body(
                     OAuthClient(

@@ -20,7 +20,7 @@ struct `A Hummingbird server in front of an API` {
         _ services: TokenServices<String>, api: LoopbackServer,
         _ body: @escaping @Sendable (@escaping @Sendable (_ tenant: String) async throws -> TestResponse) async throws -> Void
     ) async throws {
-        try await withClient(.init()) { client in
+        try await withClient { client in
             let url = api.url.absoluteString
             let reports = Reports(tokens: services, client: client, url: url, origin: try #require(Origin(url)))
             let router = reports.router { try $0.headers[.authorization] ?? { throw HTTPError(.unauthorized) }() }

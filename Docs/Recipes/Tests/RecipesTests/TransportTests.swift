@@ -12,28 +12,6 @@ import Testing
 
 @testable import OverAsyncHTTPClient
 
-/// Clients that end with a test.
-func withClient<Value>(
-    _ configuration: HTTPClient.Configuration = .forTokens, _ body: (HTTPClient) async throws -> Value
-) async throws -> Value {
-    let client = HTTPClient(configuration: configuration)
-    do {
-        let value = try await body(client)
-        try await client.shutdown()
-        return value
-    } catch {
-        try? await client.shutdown()
-        throw error
-    }
-}
-
-extension LoopbackServer.Reply {
-    /// A complete answer on a connection that is kept: a client with a pool may use one again that is about to be closed.
-    static func answer(_ status: Int, _ headers: String = "", body: String = "") -> Self {
-        .kept("HTTP/1.1 \(status) X\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
-    }
-}
-
 @Suite(.timeLimit(.minutes(5)))
 struct `The token endpoint over AsyncHTTPClient` {
     /// The answers of `FoundationCrashTests`, each of which ends a process that uses `URLSession` on Linux.
@@ -54,7 +32,9 @@ struct `The token endpoint over AsyncHTTPClient` {
 
     @Test func `an exchange posts headers and form, and returns status, headers and body`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 201 Fine\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nhello")
-        let response = try await withClient { try await AsyncHTTPClientTransport(client: $0).send(request(to: server)) }
+        let response = try await withClient(.forTokens) {
+            try await AsyncHTTPClientTransport(client: $0).send(request(to: server))
+        }
         #expect(response.status == 201 && response.header("retry-after") == "7" && response.body == Data("hello".utf8))
         let sent = try #require(await server.requests.first { _ in true })
         #expect(sent.hasPrefix("POST /token HTTP/1.1\r\n") && sent.hasSuffix("\r\n\r\na=1&b=2"))
@@ -70,7 +50,7 @@ struct `The token endpoint over AsyncHTTPClient` {
                 return next
             }
         }
-        try await withClient { client in
+        try await withClient(.forTokens) { client in
             // A limit that must not pass elsewhere, however busy the machine is.
             let limit = if case .error(.timedOut, _) = fault.outcome { Duration.seconds(3) } else { Duration.seconds(20) }
             let loader = try RefreshTokenLoader(
@@ -120,7 +100,7 @@ struct `The token endpoint over AsyncHTTPClient` {
         let server = try LoopbackServer { _ in reply }
         let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
         let request = TransportRequest(url: url, headers: [:], body: Data("a=1".utf8))
-        let error = try await withClient { client in
+        let error = try await withClient(.forTokens) { client in
             await #expect(throws: (any Error).self) { try await AsyncHTTPClientTransport(client: client).send(request) }
         }
         guard case TransportError.notSent? = error else { throw error ?? Unexpected.token }
@@ -129,7 +109,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset("")])
     func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
-        let error = try await withClient { client in
+        let error = try await withClient(.forTokens) { client in
             await #expect(throws: (any Error).self) {
                 try await AsyncHTTPClientTransport(client: client).send(request(to: server))
             }
@@ -140,7 +120,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     @Test(arguments: fatal.indices)
     func `an answer that ends or stops a process with URLSession is an answer or an error`(index: Int) async throws {
         let server = try LoopbackServer(answering: Self.fatal[index])
-        try await withClient { client in
+        try await withClient(.forTokens) { client in
             do {
                 let response = try await AsyncHTTPClientTransport(client: client).send(request(to: server))
                 #expect([200, 302, 303, 307, 308].contains(response.status))
@@ -153,7 +133,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     @Test func `a cancelled send ends at once, and so does its connection`() async throws {
         for answer in ["", "HTTP/1.1 200 OK\r\n\r\n{"] {
             let server = try LoopbackServer { _ in .unfinished(answer) }
-            try await withClient { client in
+            try await withClient(.forTokens) { client in
                 let request = request(to: server)
                 let send = Task { try await AsyncHTTPClientTransport(client: client).send(request) }
                 _ = await server.requests.first { _ in true }
