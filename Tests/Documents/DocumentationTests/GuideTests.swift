@@ -57,6 +57,20 @@ struct GuideTests {
         }
     }
 
+    /// Pages whose samples are the articles' own lines.
+    private static let wide = ["FromTheArticles.md", "MigratingFromCallbacks.md"]
+    private static let narrow = LinkTests.catalogPages.filter { page in
+        page.contains("/AccessTokens.docc/") && !wide.contains { page.hasSuffix($0) }
+    }
+
+    @Test(arguments: narrow)
+    func `no line of a sample is wider than its column`(page: String) throws {
+        let text = try String(contentsOf: Self.root.appending(path: page), encoding: .utf8)
+        for block in text.matches(of: /(?s)```swift\n(.*?)```/) {
+            for line in block.1.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        }
+    }
+
     @Test(arguments: RecipePage.all)
     func `a page has the whole text of each recipe`(page: RecipePage) throws {
         let text = try page.text()

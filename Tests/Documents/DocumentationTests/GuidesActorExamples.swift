@@ -48,7 +48,8 @@ private actor TokenCache {
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
-                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                environment: .driven(
+                    by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
                 loader: server.loader)
             simulation.spawn("Anna") { _ = try await tokens.retrieveToken() }
             simulation.spawn("Ben") { _ = try await tokens.retrieveToken() }
@@ -63,7 +64,8 @@ private actor TokenCache {
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
-                environment: .driven(by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                environment: .driven(
+                    by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
                 loader: server.loader)
             let isAnswered = Mutex(false)
             simulation.spawn("Anna") {

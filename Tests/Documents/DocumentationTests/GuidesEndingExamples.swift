@@ -28,7 +28,8 @@ private struct Program {
 
     static func makeTool(_ store: some TokenStore, _ loader: some TokenLoader) -> TokenService {
         let tokens = TokenService(
-            policy: RefreshPolicy(maximumRefreshWindow: .zero), store: store, loader: loader)
+            policy: RefreshPolicy(maximumRefreshWindow: .zero),
+            store: store, loader: loader)
         return tokens
     }
 
@@ -38,7 +39,8 @@ private struct Program {
             log.add("a load was still under way; the next run may need a sign-in")
         }
         for change in result.unsaved {
-            log.add("not saved: \(change.error?.description ?? "the store is at it")")
+            let problem = change.error?.description ?? "the store is at it"
+            log.add("not saved: \(problem)")
         }
     }
 

@@ -15,7 +15,9 @@ import Testing
             try await explore(.exhaustive(preemptions: 1)) { simulation in
                 let clock = simulation.clock
                 let executor = simulation.taskExecutor
-                let tokens = TokenService(environment: .driven(by: executor, clock: clock)) { _ in
+                let tokens = TokenService(
+                    environment: .driven(by: executor, clock: clock)
+                ) { _ in
                     throw ScriptedFailure(.signIn)  // no user is signed in
                 }
                 await tokens.replace(with: AccessToken("Anna's"))

@@ -19,7 +19,9 @@ private actor Tenants {
     private var services: [String: TokenService] = [:]
 
     func service(for tenant: String) -> TokenService {
-        let service = services[tenant] ?? TokenService { _ in try await fetchToken(for: tenant) }
+        let service =
+            services[tenant]
+            ?? TokenService { _ in try await fetchToken(for: tenant) }
         services[tenant] = service  // and nothing ever takes it out
         return service
     }
@@ -28,7 +30,7 @@ private actor Tenants {
 struct Tenant {
     let tokenURL: URL
     let clientID: String
-    let secret: String
+    var secret: String?  // nil: the tenant signs in
 }
 
 struct UnknownTenant: Error {
@@ -36,11 +38,16 @@ struct UnknownTenant: Error {
 }
 
 func tokens(of tenants: [String: Tenant]) -> TokenServices<String> {
-    TokenServices(isRepeatable: true) { name, previous in
-        guard let tenant = tenants[name] else { throw UnknownTenant(name: name) }
-        return try await ClientCredentialsLoader(
-            tokenURL: tenant.tokenURL, clientID: tenant.clientID, clientSecret: tenant.secret
-        ).loadToken(replacing: previous)
+    TokenServices { name -> any TokenLoader in
+        guard let tenant = tenants[name] else {
+            throw UnknownTenant(name: name)
+        }
+        let (url, id) = (tenant.tokenURL, tenant.clientID)
+        guard let secret = tenant.secret else {
+            return try RefreshTokenLoader(tokenURL: url, clientID: id)
+        }
+        return try ClientCredentialsLoader(
+            tokenURL: url, clientID: id, clientSecret: secret)
     }
 }
 
@@ -57,7 +64,9 @@ private struct Scope: Hashable {
         let tenants = Tenants()
         #expect(await tenants.service(for: "a") === tenants.service(for: "a"))
 
-        let services = TokenServices<String>(keepingIdle: 500) { tenant, _ in try await fetchToken(for: tenant) }
+        let services = TokenServices<String>(keepingIdle: 500) { tenant, _ in
+            try await fetchToken(for: tenant)
+        }
         let token = try await services["tenant 7"].retrieveToken()
         #expect(token.value == "tenant 7")
     }
@@ -67,21 +76,28 @@ private struct Scope: Hashable {
         let services = tokens(of: ["a": Tenant(tokenURL: plain, clientID: "a", secret: "s")])
         let error = await #expect(throws: TokenServiceError.self) { try await services["a"].retrieveToken() }
         #expect(error?.underlying is OAuthError)
+        let signIns = tokens(of: ["a": Tenant(tokenURL: try #require(URL(string: "https://login.example")), clientID: "a")])
+        let signedOut = await #expect(throws: TokenServiceError.self) { try await signIns["a"].retrieveToken() }
+        #expect(signedOut?.remedy == .signIn)
         let unknown = await #expect(throws: TokenServiceError.self) { try await services["b"].retrieveToken() }
         #expect(unknown?.underlying is UnknownTenant)
     }
 
     @Test func `finds a stored token, and signs an account out`() async throws {
         let stores = storesInMemory()
-        let services = TokenServices<String>(keepingIdle: 0, stores: stores) { _, previous in
+        let services = TokenServices<String>(
+            keepingIdle: 0, stores: stores
+        ) { _, previous in
             try await server.loader.loadToken(replacing: previous)
         }
         await services["Anna"].replace(with: server.signIn())
         #expect(services.counts.idle == 0)  // nothing is kept in memory
-        #expect(try await services["Anna"].retrieveToken().value == "access-1")  // found in the store
+        // found in the store
+        #expect(try await services["Anna"].retrieveToken().value == "access-1")
 
         let signOut = await services.reset { $0 == "Anna" }
-        #expect(signOut.changes["Anna"]?.discarded.first?.refreshToken == "refresh-1")  // yours to revoke
+        let discarded = signOut.changes["Anna"]?.discarded ?? []
+        #expect(discarded.first?.refreshToken == "refresh-1")  // yours to revoke
         #expect(try await stores.storedKeys().isEmpty)
     }
 
@@ -90,11 +106,14 @@ private struct Scope: Hashable {
         let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
         do {
             let files = FileTokenStores<String>(directory: directory)
-            let tenants = TokenServices(keepingIdle: 500, stores: files) { tenant, _ in try await fetchToken(for: tenant) }
+            let tenants = TokenServices(keepingIdle: 500, stores: files) { tenant, _ in
+                try await fetchToken(for: tenant)
+            }
             #expect(tenants["tenant 7"].cachedToken == nil)
         }
         let records = SharedFileTokenStores<String>(directory: directory)
-        let services = TokenServices(sharedStores: records, loader: { _ in server.loader })
+        let services = TokenServices(
+            sharedStores: records, loader: { _ in server.loader })
         #expect(services["Anna"].cachedToken == nil)
     }
 
@@ -102,21 +121,29 @@ private struct Scope: Hashable {
         let services = TokenServices<String> { tenant, _ in try await fetchToken(for: tenant) }
         let urls = try ["api", "mail", "files"].map { try #require(URL(string: "https://\($0).example.com")) }
         let (apiURL, mailURL, filesURL) = (urls[0], urls[1], urls[2])
-        let factory = DataLoaderFactory(tokens: try OriginTokens(services["Anna"], for: [apiURL]))
+        let factory = DataLoaderFactory(
+            tokens: try OriginTokens(services["Anna"], for: [apiURL]))
         #expect("\(factory)".contains("api.example.com"))
 
-        let tokens = try OriginTokens(keys: [mailURL: "mail", filesURL: "files"]) { services[$0] }
+        let tokens = try OriginTokens(
+            keys: [mailURL: "mail", filesURL: "files"]
+        ) { services[$0] }
         let loader = DataLoaderFactory(tokens: tokens).makeLoader()
         #expect("\(tokens)".contains("files.example.com") && "\(loader)".contains("DataLoader"))
     }
 
     @Test func `lets scopes with one refresh token load one after the other`() async throws {
-        let services = TokenServices<Scope>(grant: { Scope(account: $0.account) }) { _, previous in
+        let services = TokenServices<Scope>(
+            grant: { Scope(account: $0.account) }
+        ) { _, previous in
             try await server.loader.loadToken(replacing: previous)
         }
-        await services[Scope(account: "Ben", name: "mail")].replace(with: server.signIn())
-        async let mail = services[Scope(account: "Ben", name: "calendar")].retrieveToken()
-        async let files = services[Scope(account: "Ben", name: "files")].retrieveToken()
+        await services[Scope(account: "Ben", name: "mail")]
+            .replace(with: server.signIn())
+        async let mail = services[Scope(account: "Ben", name: "calendar")]
+            .retrieveToken()
+        async let files = services[Scope(account: "Ben", name: "files")]
+            .retrieveToken()
         _ = try await (mail, files)
         #expect(server.reuseDetected == 0)  // one after the other
     }

@@ -161,7 +161,10 @@ import Testing
     }
 }
 
-func retry(_ tokens: TokenService, whenConnected updates: some AsyncSequence<Bool, Never>) async {
+func retry(
+    _ tokens: TokenService,
+    whenConnected updates: some AsyncSequence<Bool, Never>
+) async {
     var wasConnected = true
     for await isConnected in updates {
         if isConnected && !wasConnected { await tokens.retryNow() }

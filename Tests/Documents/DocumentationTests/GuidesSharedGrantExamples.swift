@@ -51,23 +51,30 @@ private struct RecordVault {
 
     @Test func `looks for a sign-out elsewhere`() async throws {
         let store = SimulatedSharedStore()
-        let checked = TokenService(sharedStore: store, sharing: TokenSharing(checkEvery: .seconds(30)), loader: server.loader)
+        let checked = TokenService(
+            sharedStore: store,
+            sharing: TokenSharing(checkEvery: .seconds(30)),
+            loader: server.loader)
         await checked.replace(with: server.signIn())
         #expect(try await checked.retrieveToken().value == "access-1")
     }
 
     @Test func `states the server's grace period`() async throws {
         let store = SimulatedSharedStore()
-        let sharing = TokenSharing(transportLimit: .seconds(5), serverGrace: .seconds(30))
-        let graced = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
+        let sharing = TokenSharing(
+            transportLimit: .seconds(5), serverGrace: .seconds(30))
+        let graced = TokenService(
+            sharedStore: store, sharing: sharing, loader: server.loader)
         await graced.replace(with: server.signIn())
         #expect(try await graced.retrieveToken().value == "access-1")
     }
 
     @Test func `seals the record`() async throws {
         let vault = RecordVault(), store = SimulatedSharedStore()
-        let sharing = TokenSharing(seal: { try vault.seal($0) }, open: { try vault.open($0) })
-        let sealed = TokenService(sharedStore: store, sharing: sharing, loader: server.loader)
+        let sharing = TokenSharing(
+            seal: { try vault.seal($0) }, open: { try vault.open($0) })
+        let sealed = TokenService(
+            sharedStore: store, sharing: sharing, loader: server.loader)
         await sealed.replace(with: server.signIn())
         #expect(try await sealed.retrieveToken().value == "access-1")
     }

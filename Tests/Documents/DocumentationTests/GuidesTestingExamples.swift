@@ -35,7 +35,8 @@ actor ReportScreen {
 @Suite(.inRealTime) struct `The guide to testing` {
     @Test func `waits for the token, then shows the report`() async throws {
         let loader = ScriptedLoader()
-        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
+        let tokens = TokenService(
+            environment: .init(clock: ManualClock()), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
 
@@ -55,7 +56,8 @@ actor ReportScreen {
         failure: ScriptedFailure, state: ReportScreen.State
     ) async throws {
         let loader = ScriptedLoader()
-        let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
+        let tokens = TokenService(
+            environment: .init(clock: ManualClock()), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
         try await loader.nextCall().fail(with: failure)
@@ -80,7 +82,8 @@ actor ReportScreen {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(
             clock: clock, rotatesRefreshTokens: true)
-        let tokens = TokenService(environment: .init(clock: clock), loader: server.loader)
+        let tokens = TokenService(
+            environment: .init(clock: clock), loader: server.loader)
         await tokens.replace(with: server.signIn())
         server.revokeAll()
         clock.advance(by: .seconds(3600))
@@ -93,7 +96,8 @@ actor ReportScreen {
     @Test func `an hour of requests costs one load`() async throws {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(2))
-        let tokens = TokenService(environment: .init(clock: clock), loader: server.loader)
+        let tokens = TokenService(
+            environment: .init(clock: clock), loader: server.loader)
         async let token = tokens.retrieveToken()
         try await clock.waitForSleepers(2)  // the answer on its way, and the load's limit
         clock.advance(by: .seconds(2))

@@ -85,6 +85,8 @@ struct LinkTests {
         }
         #expect(markdown.labels == Set(definitions.map(\.label)), "each label is defined, and each definition used")
         #expect(!markdown.text.contains("<doc:"), "GitHub shows it as dead text")
+        let parts = markdown.text.components(separatedBy: "@Comment {")
+        #expect(parts.count < 2 || parts[0].contains("\n## "), "they don't fill the first screen of the page's source")
     }
 
     @Test(

@@ -34,4 +34,14 @@ struct SequenceTests {
         #expect(SequenceDrawing("a | b\na → b: asks") != nil)
         for line in ["a → c: asks", "a asks", "c: thinks"] { #expect(SequenceDrawing("a | b\n\(line)") == nil) }
     }
+
+    @Test func `each picture that a dark system changes covers its page, whatever the page's colour`() throws {
+        let folder = LinkTests.root.appending(path: "Docs")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".svg") }
+        #expect(names.count > 8)
+        for name in names {
+            let picture = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+            #expect(picture.contains(/<rect class="\w+" width="100%" height="100%"/), "\(name)")
+        }
+    }
 }

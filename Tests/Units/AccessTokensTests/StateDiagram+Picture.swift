@@ -76,12 +76,12 @@ extension StateDiagram {
         "<title>The states of TokenService.StateMachine and the steps between them</title>",
         """
         <style>
-        text { font: 14px system-ui, sans-serif; fill: #1f2328 }
+        text { font: 14px system-ui, sans-serif; fill: #1f2328 } .page { fill: #ffffff }
         .name { font-weight: 600 } .number { display: none } .small { font-size: 12px; fill: #59636e }
         .arrow { fill: none; stroke: #59636e; stroke-width: 1.5 } .tip { fill: #59636e }
         .place { fill: #f6f8fa; stroke: #59636e; stroke-width: 1.5 } .served { fill: #dafbe1; stroke: #1a7f37 }
         @media (prefers-color-scheme: dark) {
-          text { fill: #f0f6fc } .small { fill: #9198a1 } .arrow { stroke: #9198a1 } .tip { fill: #9198a1 }
+          text { fill: #f0f6fc } .page { fill: #0d1117 } .small { fill: #9198a1 } .arrow { stroke: #9198a1 } .tip { fill: #9198a1 }
           .place { fill: #212830; stroke: #9198a1 } .served { fill: #12341d; stroke: #3fb950 }
         }
         /* On a phone the arrows have the numbers of the page's table. */
@@ -90,6 +90,7 @@ extension StateDiagram {
           .name { font-size: 23px; transform: translateY(12px) }
         }
         </style>
+        <rect class="page" width="100%" height="100%" rx="6"/>
         """,
         #"<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">"#,
         #"<path class="tip" d="M 0 1 L 10 5 L 0 9 z"/></marker></defs>"#,
