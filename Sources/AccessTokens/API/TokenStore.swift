@@ -19,12 +19,15 @@ public protocol TokenStore: Sendable {
     ///   later, while `nil` means that no user is signed in.
     /// - Throws: A ``TokenLoadFailure`` if waiting doesn't help. A service whose loads may be repeated then announces `storeFailed`
     ///   and loads, as if nothing were stored. Any other reports the error, and does what the remedy says: with the remedy `signIn`,
-    ///   what is stored can't be used, and the user counts as signed out.
+    ///   what is stored can't be used, and the user counts as signed out. A ``TokenLoadFailure/retryAfter`` of up to 60 s is the
+    ///   pause before the next read.
     @concurrent func load() async throws -> StoredToken?
 
     /// Saves a token in place of the earlier one, atomically.
     ///
     /// If it throws, the service saves the token again after 1, 2, 4 … 60 s, when it is next used, and when the program drains it.
+    /// A ``TokenLoadFailure/retryAfter`` lengthens the pause, to 60 s at most. If the error's remedy isn't `retry`, each pause is
+    /// 60 s, and only the first such failure is announced.
     ///
     /// - Parameter token: The token to keep.
     @concurrent func save(_ token: StoredToken) async throws

@@ -15,7 +15,8 @@ extension TokenService {
     /// or another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
     /// when the store has saved or removed the token. ``resume()`` ends this state.
     ///
-    /// What the store refused to save is saved again, at once and then after the usual pauses.
+    /// What the store refused to save is saved again, at once and then after the usual pauses, unless its error's remedy says that
+    /// waiting doesn't help.
     ///
     /// A load that was given up, because of its limit or a sign-out, may still bring a refresh token to save or to revoke. So
     /// this call waits for it, too, until it is forgotten. With a shared grant, it also waits for a mark that is being taken
@@ -56,11 +57,10 @@ extension TokenService {
     private nonisolated func hasWorkEnded(within limit: Duration) async -> Bool {
         var now = clock.now()
         let deadline = now + min(limit, RefreshPolicy.longestLifetime)
-        while let (end, forgotten) = await visit({ [now] in $0.endOfWork(at: now) }) {
-            if await wait(for: end, until: min(forgotten, deadline)) { return true }
-            if deadline <= forgotten { return false }
-            // The store's next operation may have begun meanwhile.
-            now = forgotten
+        while let (end, next) = await visit({ [now] in $0.nextWork(at: now) }) {
+            if await wait(for: end, until: min(next, deadline)) { continue }
+            if deadline <= next { return false }
+            now = next
         }
         return true
     }
@@ -81,29 +81,34 @@ extension TokenService {
         return (try? await end.value()) != nil
     }
 
-    /// Returns a result that completes when all work has ended, and when the last of it is forgotten; `nil` if none is expected
-    /// to end.
-    private func endOfWork(at moment: Duration) -> (end: SingleResult<Void>, forgotten: Duration)? {
+    /// Returns when a drain has to look again, unless the result completes before; `nil` if all work has ended.
+    private func nextWork(at moment: Duration) -> (end: SingleResult<Void>, next: Duration)? {
         let now = step { machine, now in
             machine.elapse(to: max(now, moment))
             return max(now, moment)
         }
-        guard isAtWork(at: now) else { return nil }
+        guard let next = workEnds(at: now) else { return nil }
         let end = SingleResult<Void>()
-        drains.append(end)
-        let isSessionAtWork = ties?.session?.isAtWork ?? false
-        if isSessionAtWork { return (end, .forever) }
-        return (end, machine.isAtWorkUntil ?? machine.keeper.unsaved?.nextAttempt ?? .forever)
+        drains.append((end, next))
+        return (end, next)
     }
 
-    private func isAtWork(at now: Duration) -> Bool { isUnderWay(at: now) || machine.keeper.unsaved?.nextAttempt != nil }
+    /// When what is under way is forgotten or else, if nothing is, when the store is tried again; `nil`: never.
+    private func workEnds(at now: Duration) -> Duration? {
+        if ties?.session?.isAtWork ?? false { return .forever }
+        return machine.isAtWork(at: now) ? machine.isAtWorkUntil : machine.keeper.unsaved?.healsFrom
+    }
 
     private func isUnderWay(at now: Duration) -> Bool { machine.isAtWork(at: now) || ties?.session?.isAtWork ?? false }
 
-    func endDrains(at now: Duration) {
-        guard !isAtWork(at: now) else { return }
-        for end in drains { end.complete(with: .success(())) }
-        drains = []
+    /// Wakes the drains that wait for longer than necessary.
+    func wakeDrains(at now: Duration) {
+        let next = workEnds(at: now)
+        drains.removeAll { drain in
+            guard drain.next <= now || next.map({ $0 < drain.next }) ?? true else { return false }
+            drain.end.complete(with: .success(()))
+            return true
+        }
     }
 }
 

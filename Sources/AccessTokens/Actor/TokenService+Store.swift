@@ -8,7 +8,7 @@ import Foundation
 
 extension TokenService {
     /// The outcome of one operation of the store.
-    private typealias Outcome = (found: StoredToken?, error: (any Error)?)
+    private typealias Outcome = (found: StoredToken?, error: (any Error)?, tookEffect: Bool)
 
     /// Runs an operation of the store in a task that is never cancelled; the machine lets one run at a time.
     ///
@@ -43,40 +43,45 @@ extension TokenService {
         }
         do {
             switch operation.kind {
-            case .load: return (try await store.load(), nil)
+            case .load: return (try await store.load(), nil, true)
             case .save:
                 if let stored { try await store.save(stored) }
             case .remove:
                 try await store.remove()
                 // The token was removed, but report the failed read: there may have been a grant to revoke.
-                return (found, unread)
+                return (found, unread, true)
             }
-            return (found, nil)
+            return (found, nil, true)
         } catch {
-            return (found, error)
+            return (found, error, false)
         }
     }
 
     private func finish(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
         storing = nil
-        var error = outcome.error.map { TokenServiceError.wrapping($0, as: .storeFailed).0 }
+        var failure = outcome.error.map { error in
+            let (error, retryAfter) = TokenServiceError.wrapping(error, as: .storeFailed)
+            return GrantKeeper.Failure(
+                error: error, retryAfter: retryAfter.map { min($0, RefreshPolicy.longestPause) },
+                tookEffect: outcome.tookEffect)
+        }
         var found: Machine.Found?
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)
             if case .load = operation.kind, age?.isFinite == false {
                 // Not transient: the store would return the same token again.
-                error = TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn)
+                failure = .init(error: TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn))
             }
             found = (stored.token.usable(with: loader.keyThumbprint), Self.bounded(age))
         }
-        step { [ties, found, error] in
+        step { [ties, found, failure] in
             // Asked only now, after the fences that come first.
             let end = ties?.session?.takeEnd()
             var givenUp: [AccessToken] = []
             for grant in ties?.session?.takeDisplaced() ?? [] { if let token = $0.displaced(grant) { givenUp.append(token) } }
             if let end { $0.sharedSessionEnded(end) }
-            $0.storeEnded(operation, found: found, givenUp: givenUp, error: error, at: $1)
+            $0.storeEnded(operation, found: found, givenUp: givenUp, failure, at: $1)
         }
     }
 

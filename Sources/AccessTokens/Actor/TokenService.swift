@@ -53,7 +53,7 @@ public actor TokenService {
     /// The fences that wait for the store, and the tokens that the service itself gave up for them.
     var fences: [(number: Int, end: SingleResult<SessionChange>, discarded: [AccessToken])] = []
     /// The calls of `drain` that wait until no load and no operation of the store is under way.
-    var drains: [SingleResult<Void>] = []
+    var drains: [(end: SingleResult<Void>, next: Duration)] = []
     /// The calls of `signInState` that wait for the store.
     var questions: [SingleResult<SignInState>] = []
 
@@ -164,7 +164,7 @@ public actor TokenService {
             alarms.wakeNoMore()
         }
         if let ties { report(idleFrom: ending.idleFrom, at: now, to: ties) }
-        if !drains.isEmpty { endDrains(at: now) }
+        if !drains.isEmpty { wakeDrains(at: now) }
         if !questions.isEmpty { answerQuestions() }
     }
 

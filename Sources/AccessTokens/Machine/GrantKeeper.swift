@@ -100,13 +100,25 @@ extension GrantKeeper {
         fileprivate var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
     }
 
+    /// Why an operation has failed.
+    struct Failure: Sendable {
+        let error: TokenServiceError
+        /// How long the store asked to wait, within 60 s.
+        var retryAfter: Duration?
+        /// Whether only the read before a removal failed.
+        var tookEffect = false
+    }
+
     /// A save or a removal to repeat.
     struct Unsaved: Sendable {
         let error: TokenServiceError
-        /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure.
+        /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure, but no sooner than the store asked, within 60 s.
         ///
         /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.
         let nextAttempt: Duration?
+
+        /// When it may be saved by waiting.
+        var healsFrom: Duration? { error.isLasting ? nil : nextAttempt }
     }
 
     var hasStore: Bool { grant.hasStore }
@@ -150,10 +162,10 @@ extension GrantKeeper {
         if case .record(let interval?) = place { nextCheck = now + interval }
     }
 
-    /// When a hit has something to do for the keeper: a check of the record, or another save.
-    func nextDue(isDrained: Bool) -> Duration? {
+    /// When a hit has something to do for the keeper: another save or, if it may, a check of the record.
+    func nextDue(mayCheck: Bool) -> Duration? {
         if let next = unsaved?.nextAttempt, operations.isEmpty { return next }
-        return isDrained ? nil : nextCheck
+        return mayCheck ? nextCheck : nil
     }
 
     /// Saves a token; returns whether the flight has to wait for that, as it doesn't for a store that is late.
@@ -168,8 +180,8 @@ extension GrantKeeper {
 
     // MARK: Fences
 
-    /// Begins another session.
-    mutating func fence(_ number: Int) { generation = number }
+    /// Begins another session, whose own save or removal supersedes one that failed.
+    mutating func fence(_ number: Int) { (generation, failedWrite, failures) = (number, nil, 0) }
 
     /// Takes the grant of a sign-in; returns whether the flight has to wait until it is saved.
     mutating func signIn(
@@ -248,29 +260,30 @@ extension GrantKeeper {
     ///
     /// `found` is the token that it read in the store, and `givenUp` are the grants that it displaced from a shared one.
     mutating func ended(
-        _ operation: Operation, found: Machine.Found?, givenUp: [AccessToken], error: TokenServiceError?, at now: Duration,
+        _ operation: Operation, found: Machine.Found?, givenUp: [AccessToken], _ failure: Failure?, at now: Duration,
         _ outbox: inout Machine.Outbox
     ) -> Report? {
         guard operation.id == operations.first?.id else {
-            lostOperationEnded(operation, found: found?.token, error, at: now, &outbox)
+            lostOperationEnded(operation, found: found?.token, failure, at: now, &outbox)
             return nil
         }
         var givenUp = givenUp
-        let operation = removeFirst(error, hasRead: found != nil, at: now, &outbox)
+        let isTold = failedWrite?.error.isLasting ?? false && failedWrite?.error.remedy == failure?.error.remedy
+        let operation = removeFirst(failure, hasRead: found != nil, at: now, &outbox)
         if let token = handOver(found?.token, by: operation, &outbox) { givenUp.append(token) }
-        return finish(operation, found: found, givenUp: givenUp, error: error, &outbox)
+        return finish(operation, found: found, givenUp: givenUp, failure, isTold: isTold, &outbox)
     }
 
     /// Takes the end of an operation that counted as lost.
     ///
     /// It may have written after a later one, whose work is then repeated, unless a write that hasn't begun yet follows anyway.
     private mutating func lostOperationEnded(
-        _ lost: Operation, found: AccessToken?, _ error: TokenServiceError?, at now: Duration, _ outbox: inout Machine.Outbox
+        _ lost: Operation, found: AccessToken?, _ failure: Failure?, at now: Duration, _ outbox: inout Machine.Outbox
     ) {
         guard lost.isWrite, let lastWrite else { return }
         _ = handOver(found, by: lost, &outbox)
         if lastWrite.id == lost.id {
-            note(error, at: now)
+            note(failure, at: now)
         } else if !operations.dropFirst().contains(where: \.isWrite) {
             add(lastWrite.kind, until: now + RefreshPolicy.storeTimeout, &outbox)
         }
@@ -291,11 +304,11 @@ extension GrantKeeper {
                 if operations[index].isWrite { operations[index].flight = nil }
             }
             reports = late.compactMap {
-                finish($0, error: $0.isWrite ? .storeIsLate : readIsLate, isLate: true, &outbox)
+                finish($0, Failure(error: $0.isWrite ? .storeIsLate : readIsLate), isLate: true, &outbox)
             }
         }
         if let lostFrom, lostFrom <= now {
-            let lost = removeFirst(.storeIsLate, isLost: true, at: now, &outbox)
+            let lost = removeFirst(Failure(error: .storeIsLate), isLost: true, at: now, &outbox)
             if let flight = lost.flight { reports.append((flight, .gaveUp)) }
         }
         if repeats, let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
@@ -306,12 +319,11 @@ extension GrantKeeper {
     ///
     /// One that waited behind a late one gets a new limit, since the store is responding.
     private mutating func removeFirst(
-        _ error: TokenServiceError?, hasRead: Bool = false, isLost: Bool = false, at now: Duration,
-        _ outbox: inout Machine.Outbox
+        _ failure: Failure?, hasRead: Bool = false, isLost: Bool = false, at now: Duration, _ outbox: inout Machine.Outbox
     ) -> Operation {
         let operation = operations.removeFirst()
-        if operation.isWrite { note(error, isLost: isLost, at: now) }
-        let owes = error != nil && operation.handsOver && !hasRead
+        if operation.isWrite, operation.generation == generation { note(failure, isLost: isLost, at: now) }
+        let owes = failure != nil && operation.handsOver && !hasRead
         guard !operations.isEmpty else {
             owesHandOver = owesHandOver || owes
             return operation
@@ -323,34 +335,41 @@ extension GrantKeeper {
     }
 
     /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
-    private mutating func note(_ error: TokenServiceError?, isLost: Bool = false, at now: Duration) {
-        failures = error == nil ? 0 : failures + 1
-        let pause = min(.seconds(1 << min(max(failures, 1) - 1, 6)), RefreshPolicy.longestPause)
-        failedWrite = error.map { Unsaved(error: $0, nextAttempt: isLost ? nil : now + pause) }
+    private mutating func note(_ failure: Failure?, isLost: Bool = false, at now: Duration) {
+        guard let failure, !failure.tookEffect else { return (failures, failedWrite) = (0, nil) }
+        let longest = RefreshPolicy.longestPause, own = Duration.seconds(1 << min(failures, 6))
+        failures += 1
+        let pause = failure.error.isLasting ? longest : min(max(own, failure.retryAfter ?? .zero), longest)
+        failedWrite = Unsaved(error: failure.error, nextAttempt: isLost ? nil : now + pause)
     }
 
     /// Finishes an operation that has ended or is late, with the fences that waited for it; returns how its flight has ended.
+    ///
+    /// - Parameter isTold: Whether an event has told of the failure, which waiting can't mend.
     @inline(never)
     private mutating func finish(
-        _ operation: Operation, found: Machine.Found? = nil, givenUp: [AccessToken] = [], error: TokenServiceError?,
-        isLate: Bool = false, _ outbox: inout Machine.Outbox
+        _ operation: Operation, found: Machine.Found? = nil, givenUp: [AccessToken] = [], _ failure: Failure?,
+        isTold: Bool = false, isLate: Bool = false, _ outbox: inout Machine.Outbox
     ) -> Report? {
+        let error = failure?.error
         if !operation.fences.isEmpty { outbox.effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
         switch (operation.kind, operation.flight) {
+        case (.load, _) where operation.generation != generation: break
         case (.load, let flight?):
             readError = error
             if let error {
                 if isLate { return (flight, .overdue(error)) }
                 // A store that waiting can't mend has nothing for a repeatable load.
-                guard isRepeatable, error.remedy != .retry else { return (flight, .failed(error)) }
+                guard isRepeatable, error.isLasting else { return (flight, .failed(error, retryAfter: failure?.retryAfter)) }
                 outbox.announce(.storeFailed, generation, error: error)
             }
             isUnread = false
             return (flight, error == nil ? found.map { .found($0.token, age: $0.age) } ?? .gaveUp : .gaveUp)
-        case (.save, let flight?): return (flight, .saved(error))
+        case (.save, let flight?): return (flight, .saved(isTold ? nil : error))
         // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
         // generation.
-        default: if let error, operation.generation == generation { outbox.announce(.storeFailed, generation, error: error) }
+        default:
+            if let error, !isTold, operation.generation == generation { outbox.announce(.storeFailed, generation, error: error) }
         }
         return nil
     }
@@ -436,4 +455,9 @@ package enum FlightOutcome: Sendable {
         default: nil
         }
     }
+}
+
+extension TokenServiceError {
+    /// Whether waiting can't mend it.
+    fileprivate var isLasting: Bool { remedy != .retry }
 }

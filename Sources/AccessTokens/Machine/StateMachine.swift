@@ -185,13 +185,9 @@ extension TokenService.StateMachine {
 
     /// The part of the state that callers need; no refresh is due while one runs.
     var snapshot: TokenService.Snapshot {
-        let refreshFrom: Duration?
-        if case .fresh(let cached) = state {
-            let refreshStart = refreshStart(of: cached), due = keeper.nextDue(isDrained: isDrained)
-            refreshFrom = due.map { min(refreshStart ?? $0, $0) } ?? refreshStart
-        } else {
-            refreshFrom = stalledUntil
-        }
+        var refreshFrom = stalledUntil, mayCheck = false
+        if case .fresh(let cached) = state { (refreshFrom, mayCheck) = (refreshStart(of: cached), !isDrained) }
+        if let due = keeper.nextDue(mayCheck: mayCheck) { refreshFrom = min(refreshFrom ?? due, due) }
         let token = state.token
         return TokenService.Snapshot(
             token: token, expiry: state.expiry, refreshFrom: refreshFrom, generation: session.generation,
@@ -961,12 +957,12 @@ extension TokenService.StateMachine {
 
     /// Takes the end of a store's operation, in time or late; the keeper says what it means for a flight.
     mutating func storeEnded(
-        _ operation: GrantKeeper.Operation, found: Found?, givenUp: [AccessToken] = [], error: TokenServiceError?,
+        _ operation: GrantKeeper.Operation, found: Found?, givenUp: [AccessToken] = [], _ failure: GrantKeeper.Failure?,
         at now: Duration
     ) {
         expireToken(at: now)
         defer { elapse(to: now) }
-        let report = keeper.ended(operation, found: found, givenUp: givenUp, error: error, at: now, &outbox)
+        let report = keeper.ended(operation, found: found, givenUp: givenUp, failure, at: now, &outbox)
         if let report { ended(report.outcome, by: report.flight, at: now) }
     }
 }

@@ -162,7 +162,7 @@ private struct Store {
     /// Ends the running operation; returns it.
     mutating func end(at now: Duration) -> GrantKeeper.Operation? {
         guard let running = operations.first else { return nil }
-        _ = keeper.ended(running, found: nil, givenUp: [], error: nil, at: now, &outbox)
+        _ = keeper.ended(running, found: nil, givenUp: [], nil, at: now, &outbox)
         return running
     }
 

@@ -259,7 +259,7 @@ extension World {
         guard let operation = running else { return }
         running = nil
         if let token, machine.session.generation > 0 { born[token.value]?.generation = -1 }
-        machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error: error, at: now)
+        machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error.map { .init(error: $0) }, at: now)
         if let token, operation.handsOver { givenUp.append(token.value) }
         checkLastWord(operation, error)
     }
@@ -267,7 +267,7 @@ extension World {
     /// An operation that was considered lost ends, and takes effect only now.
     private mutating func endLost(error: TokenServiceError?) {
         guard let operation = lost.take() else { return }
-        machine.storeEnded(operation, found: nil, error: error, at: now)
+        machine.storeEnded(operation, found: nil, error.map { .init(error: $0) }, at: now)
         checkLastWord(operation, error)
     }
 

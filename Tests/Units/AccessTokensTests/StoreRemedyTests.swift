@@ -8,10 +8,13 @@ struct StoreRemedyTests {
     /// A store that can't be read until it is saved, and says what helps.
     private struct UnreadableStore: TokenStore {
         let remedy: TokenServiceError.Remedy
+        var retryAfter: Duration?
         let store = ScriptedStore()
 
         @concurrent func load() async throws -> StoredToken? {
-            guard let stored = try await store.load() else { throw ScriptedFailure(remedy, message: "unreadable") }
+            guard let stored = try await store.load() else {
+                throw ScriptedFailure(remedy, retryAfter: retryAfter, message: "unreadable")
+            }
             return stored
         }
 
@@ -44,6 +47,29 @@ struct StoreRemedyTests {
         scene.advance(by: .seconds(2))
         #expect(scene.call().code == .storeFailed && scene.loader.loadCount == 0 && store.store.log == ["load", "load"])
         #expect(state(of: scene)?.code == .unknown)
+    }
+
+    @Test(arguments: [(30, 30), (3_600, 60)]) func `55: a locked store says when to read it again, within a minute`(
+        wish: Int, pause: Int
+    ) {
+        let store = UnreadableStore(remedy: .retry, retryAfter: .seconds(wish)), scene = Scene(store: store)
+        #expect(scene.call().code == .storeFailed)
+        scene.advance(by: .seconds(pause) - .milliseconds(1))
+        #expect(scene.call().code == .storeFailed && store.store.log == ["load"])
+        scene.advance(by: .milliseconds(1))
+        #expect(scene.call().code == .storeFailed && store.store.log == ["load", "load"])
+    }
+
+    @Test func `55: a read that a sign-in cut off announces nothing in the sign-in's session`() {
+        let store = UnreadableStore(remedy: .programChange), scene = Scene(isRepeatable: true, store: store)
+        let events = scene.service.events()
+        store.store.hold()
+        _ = scene.call()
+        let change = scene.stage.start { [service = scene.service] in await service.replace(with: .hour("b")) }
+        store.store.release()
+        scene.stage.run()
+        #expect(change.isDone && store.store.contents?.value == "b")
+        #expect(scene.told(by: events).map(\.name) == [.replaced])
     }
 
     @Test func `55: a session whose token can't be used is signed out: its callers learn to sign in, and nothing is asked again`()
