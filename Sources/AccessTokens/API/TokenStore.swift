@@ -12,7 +12,8 @@ import TokenServiceConcurrency
 public protocol TokenStore: Sendable {
     /// Returns what was saved last.
     ///
-    /// Called at the first miss or ``TokenService/signInState()``, and before a removal. It may take 5 s, and at first no longer than
+    /// Called at the first miss or ``TokenService/signInState()``, before each load that spends a refresh token, since another service
+    /// may have replaced it, and before a removal. It may take 5 s, and at first no longer than
     /// `RefreshPolicy(loadTimeout:)`. After that, callers get an error with the code `storeFailed`.
     ///
     /// - Returns: `nil` only if nothing is there. A store that cannot tell (locked, unreadable) throws: an error is tried again

@@ -61,7 +61,8 @@ public actor TokenService {
     ///
     /// - Parameters:
     ///   - policy: When tokens are refreshed, how long loads may take, how failures are paced.
-    ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss.
+    ///   - store: Keeps the token between runs of the program; `nil` to keep it nowhere. Asked at the first miss, and
+    ///     before a load spends a refresh token.
     ///   - environment: Clocks, jitter and executors; tests replace them.
     ///   - onDiscard: Called with each token that the service gives up although its grant may still be good at the server, so
     ///     that you can revoke it (RFC 7009). A sign-out also passes the stored token, and a token that a cut-off load brings

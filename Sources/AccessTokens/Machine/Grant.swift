@@ -52,6 +52,14 @@ struct Grant: Sendable {
         return (true, giveUp(last, .superseded))
     }
 
+    /// Whether the service has this grant, or has used it up or given it up.
+    func knows(_ other: AccessToken) -> Bool {
+        guard let token else { return past.contains(other.grantDigest) }
+        // A store may keep the access token alone.
+        let isSame = token.isSameGrant(as: other) || !other.isUnusable && token.value == other.value
+        return isSame || past.contains(other.grantDigest)
+    }
+
     /// Whether a load that used the grant `used` has used this one up.
     func isUsedUp(by used: AccessToken?) -> Bool {
         guard let token else { return true }

@@ -11,7 +11,7 @@ struct GrantKeeper: Sendable {
     enum Place: Sendable {
         /// Only in memory.
         case memory
-        /// In a store of the service's own, which is read once, at the first miss.
+        /// In a store of the service's own, which is read at the first miss and before a load spends the refresh token.
         case store
         /// By another service, whose grant several keys use.
         case lender
@@ -136,6 +136,11 @@ extension GrantKeeper {
     ///
     /// Not stored: the product takes a thousand instructions, which each new service would pay.
     var patience: Duration { loadTimeout * (timeoutsUntilForgotten - 1) }
+
+    /// Whether a load that spends the refresh token has to read the store first, since another service may have saved another.
+    ///
+    /// Not while the service's own save or removal is under way or pending: that has the last word anyway.
+    var readsFirst: Bool { if case .store = place { !isUnread && !isBehind } else { false } }
 
     /// A read has taken too long.
     var readIsLate: TokenServiceError { .storeIsLate(after: readLimit) }
@@ -300,8 +305,9 @@ extension GrantKeeper {
             for index in operations.indices {
                 operations[index].isLate = true
                 operations[index].fences = []
-                // A late restored token is still used; a token that was to be saved is published unsaved.
-                if operations[index].isWrite { operations[index].flight = nil }
+                // A late restored token is still used, unless a load goes on without it; a token that was to be saved is published
+                // unsaved.
+                if operations[index].isWrite || !isUnread { operations[index].flight = nil }
             }
             reports = late.compactMap {
                 finish($0, Failure(error: $0.isWrite ? .storeIsLate : readIsLate), isLate: true, &outbox)
@@ -355,6 +361,7 @@ extension GrantKeeper {
         if !operation.fences.isEmpty { outbox.effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
         switch (operation.kind, operation.flight) {
         case (.load, _) where operation.generation != generation: break
+        case (.load, let flight?) where !isUnread: return (flight, compare(found, error, &outbox))
         case (.load, let flight?):
             readError = error
             if let error {
@@ -364,7 +371,7 @@ extension GrantKeeper {
                 outbox.announce(.storeFailed, generation, error: error)
             }
             isUnread = false
-            return (flight, error == nil ? found.map { .found($0.token, age: $0.age) } ?? .gaveUp : .gaveUp)
+            return (flight, error == nil ? found.map { .found($0.token, age: $0.age, isOfOther: false) } ?? .gaveUp : .gaveUp)
         case (.save, let flight?): return (flight, .saved(isTold ? nil : error))
         // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
         // generation.
@@ -372,6 +379,19 @@ extension GrantKeeper {
             if let error, !isTold, operation.generation == generation { outbox.announce(.storeFailed, generation, error: error) }
         }
         return nil
+    }
+
+    /// Compares what a read before a load found with what the service knows.
+    private mutating func compare(
+        _ found: Machine.Found?, _ error: TokenServiceError?, _ outbox: inout Machine.Outbox
+    ) -> FlightOutcome {
+        // A store that can't be read stops no load.
+        let isKnown = error != nil || found.map { grant.knows($0.token) } ?? false
+        if let error = isKnown ? error : .storeHasOtherUser { outbox.announce(.storeFailed, generation, error: error) }
+        guard !isKnown else { return .gaveUp }
+        // It must not be repeated over the other service's.
+        lastWrite = nil
+        return found.map { .found($0.token, age: $0.age, isOfOther: true) } ?? .signedOut(isOfSession: true)
     }
 
     /// Passes a token that a removal or a save found in the store to the program.
@@ -430,8 +450,9 @@ package enum FlightOutcome: Sendable {
     case loaded(AccessToken)
     /// The token that the flight held is saved, or can't be.
     case saved(TokenServiceError?)
-    /// The store has the token of an earlier run, which a load may have to replace; the age counts from the start of its load.
-    case found(AccessToken, age: Duration)
+    /// The store has the token of an earlier run or of another service, which a load may have to replace; the age counts from the
+    /// start of its load.
+    case found(AccessToken, age: Duration, isOfOther: Bool)
     /// A token that is in the shared record, and how long ago its load began.
     case token(AccessToken, age: Duration, isAdopted: Bool)
     /// - Parameters:
@@ -460,4 +481,16 @@ package enum FlightOutcome: Sendable {
 extension TokenServiceError {
     /// Whether waiting can't mend it.
     fileprivate var isLasting: Bool { remedy != .retry }
+
+    /// The event of a service that found another's change in its store.
+    fileprivate static var storeHasOtherUser: TokenServiceError {
+        TokenServiceError(.storeFailed, underlying: StoreHasOtherUser(), remedy: .programChange)
+    }
+}
+
+/// A plain store has been changed by another service.
+private struct StoreHasOtherUser: Error, CustomStringConvertible {
+    let description =
+        "Another service has changed this service's token store, whose session counts from now on. Two services must not spend one "
+        + "refresh token: use one service, or share the grant, for example in a SharedFileTokenStore."
 }

@@ -370,7 +370,8 @@ extension TokenService.StateMachine {
     /// If none may start, a wish for a longer lifetime is dropped. A load that a call insists on counts as one that a refusal
     /// causes.
     private mutating func renew(_ cached: CachedToken, for demand: Demand, callers: Int, at now: Duration) -> Answer? {
-        let isRunning = state.flight.map { !$0.isLook } ?? false
+        // A read of the service's own store is the beginning of a load.
+        let isRunning = state.flight.map { !$0.isLook || !keeper.isShared } ?? false
         if isRunning, !state.isStalled {
             state.addCallers(callers)
             return nil
@@ -413,7 +414,8 @@ extension TokenService.StateMachine {
         }
     }
 
-    /// Asks the store: at the first miss, for the token of an earlier run; later, if services share it, for a newer one.
+    /// Asks the store: at the first miss, for the token of an earlier run; later, if services share it, for a newer one, and before
+    /// a load that spends a refresh token, whether another service has done so.
     private mutating func check(_ callers: Int, at now: Duration) {
         var flight = newFlight(.checking, callers: callers, at: now)
         if let deadline = keeper.read(for: flight.id, at: now, &outbox) {
@@ -445,7 +447,11 @@ extension TokenService.StateMachine {
     ///
     /// - Parameter limit: That of the check before it; `nil`: one of its own.
     private mutating func startLoad(callers: Int, until limit: Duration? = nil, at now: Duration) {
-        if spendsGrant { keeper.saveAgain(at: now, &outbox) }
+        if spendsGrant {
+            keeper.saveAgain(at: now, &outbox)
+            // After a check the store has just been read.
+            if limit == nil, keeper.readsFirst { return check(callers, at: now) }
+        }
         rejections.loadStarts(at: now)
         loads += 1
         var flight = newFlight(callers: callers, until: limit, at: now)
@@ -524,7 +530,10 @@ extension TokenService.StateMachine {
             // A save that fails is reported as an event and doesn't fail the callers.
             if let error { announce(.storeFailed, flight, error: error) }
             accept(token, of: flight, from: origin, at: now)
-        case .found(let token, let age): found(token, age: age, by: flight, at: now)
+        case .found(let token, let age, let isOfOther):
+            // What waits or was handed out may be another user's.
+            if isOfOther { cutOff(endSession()) }
+            found(token, age: age, by: flight, at: now)
         // Gives up no grant: one that is no longer in the record was spent, or reported by the service that replaced it.
         case .token(let token, let age, let isAdopted):
             flight.start = now - age
@@ -663,8 +672,8 @@ extension TokenService.StateMachine {
         guard !flight.isGivenUp else { return }
         if flight.load != nil { announce(.loadDropped, flight) }
         if var cached = state.cached {
-            // A check made while the token is good must not postpone the token's refresh.
-            guard flight.isLoading else { return }
+            // A check made while the token is good must not postpone the token's refresh, which may have waited for it.
+            guard flight.isLoading else { return refresh(after: flight, at: now) }
             cached.postponeRefresh(at: now)
             return install(cached)
         }
@@ -672,6 +681,12 @@ extension TokenService.StateMachine {
         // The computer slept meanwhile: a load would be late from its start.
         guard now < flight.limit || !isAwaited else { return fail(keeper.readIsLate, of: flight, at: now) }
         goOn(callers: flight.callers, until: flight.limit, at: now)
+    }
+
+    /// Continues a refresh after the store was read for it, unless a token has arrived meanwhile.
+    private mutating func refresh(after check: Flight, at now: Duration) {
+        guard check.isLook, !keeper.isShared, !isDrained, check.publications == publications, now < check.limit else { return }
+        startLoad(callers: check.callers, until: check.limit, at: now)
     }
 
     private mutating func goOn(callers: Int, until limit: Duration? = nil, at now: Duration) {

@@ -24,6 +24,7 @@ extension StateDiagram {
         case reset = "reset"
         case retry = "retryNow"
         case restored = "the store has a token"
+        case knownStored = "the store has the known token"
         case nothingStored = "the store is empty"
         case storeFailure = "the store fails"
         case storeTimeOut = "the store is silent"
@@ -79,6 +80,7 @@ extension World {
         case .drain, .resume, .ask, .lostEnds, .lostFails, .act, .actMeanwhile, .arriveDemanding, .arriveInsisting: nil
         case .failSalvaging(let id): load(id, .failure, late: .lateFailure)
         case .storeFinds: store(.restored)
+        case .storeFindsOwn: store(.knownStored)
         case .storeEnds: store(.nothingStored)
         case .storeFails: store(.storeFailure)
         }

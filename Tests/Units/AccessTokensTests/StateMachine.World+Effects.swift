@@ -24,7 +24,10 @@ extension World {
                 check(machine.keeper.hasStore && running == nil, "the store does one thing at a time")
                 if case .load = operation.kind {
                     check(!machine.isDrained, "a drained service asks no store")
-                    check(operation.generation == 0 && loads.isEmpty, "only the first miss asks the store")
+                    let spends = !machine.isRepeatable && machine.keeper.grant.token?.refreshToken != nil
+                    check(
+                        machine.keeper.isUnread ? operation.generation == 0 && loads.isEmpty : spends,
+                        "57: only the first miss and a load that spends a refresh token ask the store")
                 }
                 running = operation
             case .endFences(let numbers, _, _):

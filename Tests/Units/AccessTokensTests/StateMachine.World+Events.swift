@@ -151,6 +151,7 @@ extension World {
         case .resume: machine.drain(false, at: now)
         case .ask: ask()
         case .storeFinds: endStore(finding: newToken(lifetime: Self.lifetime, from: now - Self.step), error: nil)
+        case .storeFindsOwn: endStore(finding: machine.keeper.grant.token, error: nil)
         case .storeEnds: endStore(finding: nil, error: nil)
         case .storeFails: endStore(finding: nil, error: TokenServiceError(.storeFailed))
         case .lostEnds: endLost(error: nil)
@@ -258,11 +259,28 @@ extension World {
     private mutating func endStore(finding token: AccessToken?, error: TokenServiceError?) {
         guard let operation = running else { return }
         running = nil
-        if let token, machine.session.generation > 0 { born[token.value]?.generation = -1 }
+        let isOwn = token != nil && token == machine.keeper.grant.token
+        if let token, !isOwn, machine.session.generation > 0 { born[token.value]?.generation = -1 }
+        let rereads = machine.state.flight?.id == operation.flight && !operation.isWrite && !machine.keeper.isUnread
+        let session = machine.session.generation, waits = isWaiting
         machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error.map { .init(error: $0) }, at: now)
         if let token, operation.handsOver { givenUp.append(token.value) }
         checkLastWord(operation, error)
+        guard rereads else { return }
+        let isFence = machine.session.generation > session
+        check(isFence == (error == nil && !isOwn), "57: another service's change is a fence, and nothing else is")
+        if isFence {
+            let isAdopted = machine.keeper.grant.token == token && machine.state.flight == nil
+            check(isAdopted, "57: what the store has counts, even nothing")
+            refused = nil
+            bar(held)
+            rebear()
+        } else if waits {
+            check(machine.state.flight?.isLoading ?? true, "57: the load follows for callers that wait")
+        }
     }
+
+    private var isWaiting: Bool { lobby.waiters.count > 0 }
 
     /// An operation that was considered lost ends, and takes effect only now.
     private mutating func endLost(error: TokenServiceError?) {

@@ -18,7 +18,7 @@ struct World: Sendable {
         case fail(Int), failWithRetryAfter(Int), failForGood(Int), failSalvaging(Int)
         case refreshAhead, invalidateCurrent, invalidateOlder, replace, replaceExpired, reset, retryNow
         case tick
-        case storeFinds, storeEnds, storeFails, lostEnds, lostFails
+        case storeFinds, storeFindsOwn, storeEnds, storeFails, lostEnds, lostFails
         case drain, resume, ask
         /// An act of the program between two events, and one while the machine decides on the next event.
         case act(Act), actMeanwhile(Act)
@@ -199,6 +199,7 @@ struct World: Sendable {
         if let running {
             events += [.storeEnds, .storeFails]
             if case .load = running.kind { events.append(.storeFinds) } else if running.handsOver { events.append(.storeFinds) }
+            if !running.isWrite, machine.keeper.grant.token != nil { events.append(.storeFindsOwn) }
         }
         if lost != nil { events += [.lostEnds, .lostFails] }
         return events

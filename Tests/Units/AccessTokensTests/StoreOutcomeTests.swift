@@ -30,6 +30,8 @@ struct StoreOutcomeTests {
         store.hold()
         scene.invalidate(.granted("d"))
         let caller = scene.call()
+        scene.release(store)
+        store.hold()
         try scene.deliver(.granted("e"))
         #expect(!caller.isDone, "the store has caught up: saved before published, as ever")
         scene.release(store)
