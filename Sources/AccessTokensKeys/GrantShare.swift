@@ -41,6 +41,8 @@ final class GrantShare: TokenLoader, GrantLender {
     func raise(to urgency: Urgency) { grant.raiseWork(to: urgency) }
 
     func retry() { grant.retry() }
+    func saveAgain() { grant.saveAgain() }
+    func drain(within limit: Duration) async -> DrainResult { await grant.drain(within: limit) }
 }
 
 // MARK: The keys' services

@@ -10,7 +10,7 @@ enum VaultStep: Sendable {
     case reset
     /// End the pause after the store's failures.
     case retry
-    /// Do nothing; it completes when all steps before it are done.
+    /// Save again what the store refused, if the pause has passed; it completes when all steps before it are done.
     case settle
 
     /// The reason why the step ends the current session; `nil`: it doesn't.
@@ -112,11 +112,16 @@ final class VaultOwner: Sendable {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
-    /// Returns the vault's tether, which reports about the grant, since the table keeps the grant and not the vault.
+    /// Returns the vault's tether, which reports about the grant, since the table keeps the grant and not the vault; the keys'
+    /// services learn of a failing store.
     func tether(_ tether: ServiceTether) -> ServiceTether {
         ServiceTether(use: tether.use) { [self] report in
-            guard case .changed(_, let start, let now) = report else { return tether.send(report) }
-            if let grant = grant.withLock({ $0?.object }) { tether.send(.changed(grant, idleFrom: start, at: now)) }
+            let grant = grant.withLock { $0?.object }
+            switch report {
+            case .changed(_, let start, let now): if let grant { tether.send(.changed(grant, idleFrom: start, at: now)) }
+            case .isBehind(let unsaved): grant?.note(unsaved)
+            case .announce, .ended: tether.send(report)
+            }
         }
     }
 }
@@ -135,6 +140,9 @@ struct GrantWork: Sendable {
     /// The task that does the work, with the urgency of its most urgent waiter.
     private var worker: Task<Void, any Error>?
     private var urgency = Urgency.background
+
+    /// Whether nothing is left to do.
+    var isDone: Bool { !isUnderWay }
 
     /// Adds an item at the end; returns whether a task has to begin for it.
     mutating func append(_ item: Item, as urgency: Urgency) -> Bool {

@@ -92,6 +92,7 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
         case .announce(let event): announce(event, of: key)
         case .changed(let service, let start, let now):
             _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, idleFrom: start, at: now) }
+        case .isBehind: break
         case .ended: _ = table.withLock { $0.ended(key, at: place, stamp: stamp) }
         }
     }

@@ -17,6 +17,8 @@ final class LentGrant: LoadTurn {
         var work = GrantWork()
         var turns = GrantTurns()
         var members = GrantMembers()
+        /// What the vault's store has yet to save.
+        var unsaved: FailedWrite?
 
         /// Notes a step; if a sign-in or a sign-out has ended the running turn, returns the result of the next one.
         mutating func note(_ step: VaultStep) -> SingleResult<Void>? {
@@ -62,8 +64,27 @@ final class LentGrant: LoadTurn {
     // MARK: Keys
 
     func join() -> Int { state.withLock { $0.members.join() } }
-    func attach(_ member: Int, to service: TokenService) { state.withLock { $0.members.attach(member, to: service) } }
+    func attach(_ member: Int, to service: TokenService) {
+        let isBehind = state.withLock { state in
+            state.members.attach(member, to: service)
+            return state.unsaved != nil
+        }
+        if isBehind { tell(service) }
+    }
     func leave(_ member: Int) { state.withLock { $0.members.leave(member) } }
+
+    /// Takes what the vault's store has yet to save: the keys' hits repeat it, and no refresh ahead spends the grant meanwhile.
+    func note(_ unsaved: FailedWrite?) {
+        let services = state.withLock { state in
+            state.unsaved = unsaved
+            return state.members.services(but: nil)
+        }
+        for service in services { tell(service) }
+    }
+
+    private func tell(_ service: TokenService) {
+        Task.detached(on: executor) { await service.lenderIsBehind { self.state.withLock { $0.unsaved } } }
+    }
 
     // MARK: Sign-in and sign-out
 
@@ -101,18 +122,23 @@ final class LentGrant: LoadTurn {
     /// Ends the pauses after the store's failures, because the user asked to try again.
     func retry() { _ = perform(.retry) }
 
+    func saveAgain() { _ = perform(.settle) }
+
     /// Waits until everything has been saved.
     ///
     /// The vault starts no loads itself, so draining or resuming the keys doesn't affect it.
     func drain(within limit: Duration) async -> DrainResult {
-        let deadline = vault.now + limit, settled = SingleResult<Void>()
-        // First let all sign-ins, sign-outs and loaded grants reach the vault.
-        let steps = perform(.settle)
-        Task.detached(on: executor) {
-            _ = try? await steps?.value()
-            settled.complete(with: .success(()))
+        let deadline = vault.now + limit
+        if !state.withLock({ $0.work.isDone && $0.unsaved == nil }) {
+            let settled = SingleResult<Void>()
+            // First let all sign-ins, sign-outs and loaded grants reach the vault.
+            let steps = perform(.retry)
+            Task.detached(on: executor) {
+                _ = try? await steps?.value()
+                settled.complete(with: .success(()))
+            }
+            guard await vault.wait(for: settled, until: deadline) else { return DrainResult(hasEnded: false) }
         }
-        guard await vault.wait(for: settled, until: deadline) else { return DrainResult(hasEnded: false) }
         let result = await vault.waitForWork(within: deadline - vault.now)
         let unsaved = result.unsaved.map { UnsavedChange(token: $0.token?.withoutPlaceholder, error: $0.error) }
         return DrainResult(hasEnded: result.hasEnded, unsaved: unsaved)
@@ -177,7 +203,7 @@ final class LentGrant: LoadTurn {
                 await vault.replace(with: token)
             case .reset: change = await vault.reset()
             case .retry: await vault.retryNow()
-            case .settle: break
+            case .settle: await vault.saveWhatIsDue()
             }
             let discarded = change.discarded.map(\.withoutPlaceholder)
             // No load of a later session begins before the services have dropped this session's tokens.
@@ -225,6 +251,7 @@ final class LentGrant: LoadTurn {
         while true {
             let turn = try await takeTurn(by: member)
             defer { giveBack(turn) }
+            if state.withLock({ $0.unsaved != nil }) { retry() }
             // A fence ends a load that waits.
             try LoadTime.check()
             let (grant, edition) = try await self.grant()

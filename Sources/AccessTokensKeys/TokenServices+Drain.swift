@@ -50,9 +50,3 @@ extension TokenServices {
         }
     }
 }
-
-extension DrainResult {
-    fileprivate static func + (left: Self, right: Self) -> Self {
-        Self(hasEnded: left.hasEnded && right.hasEnded, unsaved: left.unsaved + right.unsaved)
-    }
-}

@@ -42,6 +42,11 @@ public struct DrainResult: Sendable {
         self.hasEnded = hasEnded
         self.unsaved = unsaved
     }
+
+    /// The result of two that were drained.
+    package static func + (left: Self, right: Self) -> Self {
+        Self(hasEnded: left.hasEnded && right.hasEnded, unsaved: left.unsaved + right.unsaved)
+    }
 }
 
 /// A token that a store may not have saved, or a sign-out that it may not know.

@@ -60,6 +60,8 @@ package enum ServiceReport: Sendable {
     case announce(TokenEvent)
     /// The time from which the service can be released without a loss has changed; `nil`: not before its next report.
     case changed(any AnyObject & Sendable, idleFrom: Duration?, at: Duration)
+    /// What the service's store has yet to save or remove has changed.
+    case isBehind(FailedWrite?)
     /// The service's last owner released it; no report follows.
     case ended
 }
@@ -88,6 +90,12 @@ package protocol GrantLender: AnyObject, Sendable {
 
     /// The user has asked to try again.
     func retry()
+
+    /// Saves again what its store refused, if a pause has passed.
+    func saveAgain()
+
+    /// Waits until everything has been saved, or until a limit passes.
+    func drain(within limit: Duration) async -> DrainResult
 }
 
 /// A load that used a shared grant failed.
@@ -120,6 +128,13 @@ extension TokenService {
     package nonisolated func dropUnlessFenced() async -> SessionChange? {
         guard let fence = drop(at: clock.now(), as: .current, in: 0) else { return nil }
         return await finish(fence)
+    }
+
+    /// Learns what the store of a grant that several keys share has yet to save.
+    ///
+    /// - Parameter unsaved: Called inside the actor, so that the last report counts, in whatever order they arrive.
+    package nonisolated func lenderIsBehind(_ unsaved: @Sendable () -> FailedWrite?) async {
+        await visit { service in service.step { $0.lenderIsBehind(unsaved(), at: $1) } }
     }
 
     /// Announces an event of the service that keeps this one's shared grant, in the order of this service's events and with its

@@ -32,7 +32,9 @@ extension TokenService {
     @discardableResult
     public nonisolated func drain(within limit: Duration) async -> DrainResult {
         await drain { true }
-        return await waitForWork(within: limit)
+        let end = clock.now() + min(limit, RefreshPolicy.longestLifetime), own = await waitForWork(within: limit)
+        guard let lender = ties?.lender else { return own }
+        return await own + lender.drain(within: max(end - clock.now(), .zero))
     }
 
     /// Drains the service, or lets it load again.
@@ -41,6 +43,11 @@ extension TokenService {
     ///   arrive.
     package nonisolated func drain(_ isDrained: @Sendable () -> Bool) async {
         await visit { service in service.step { machine, now in machine.drain(isDrained(), at: now) } }
+    }
+
+    /// Saves again what the store refused, if the pause has passed.
+    package nonisolated func saveWhatIsDue() async {
+        await visit { service in service.step { $0.elapse(to: $1) } }
     }
 
     /// Waits until no load and no save is under way, or until the limit passes.
@@ -96,7 +103,9 @@ extension TokenService {
     /// When what is under way is forgotten or else, if nothing is, when the store is tried again; `nil`: never.
     private func workEnds(at now: Duration) -> Duration? {
         if ties?.session?.isAtWork ?? false { return .forever }
-        return machine.isAtWork(at: now) ? machine.isAtWorkUntil : machine.keeper.unsaved?.healsFrom
+        if machine.isAtWork(at: now) { return machine.isAtWorkUntil }
+        // A lender is drained on its own.
+        return machine.keeper.isLent ? nil : machine.keeper.unsaved?.healsFrom
     }
 
     private func isUnderWay(at now: Duration) -> Bool { machine.isAtWork(at: now) || ties?.session?.isAtWork ?? false }

@@ -50,6 +50,8 @@ public actor TokenService {
     var operationMembership: LoadMembership?
     /// When the service may be released, as last reported.
     private var idleFrom: Duration? = .zero
+    /// What the store has yet to save, as last reported.
+    private var unsaved: FailedWrite?
     /// The fences that wait for the store, and the tokens that the service itself gave up for them.
     var fences: [(number: Int, end: SingleResult<SessionChange>, discarded: [AccessToken])] = []
     /// The calls of `drain` that wait until no load and no operation of the store is under way.
@@ -171,6 +173,11 @@ public actor TokenService {
 
     private func report(idleFrom moment: Duration?, at now: Duration, to ties: ServiceTies) {
         guard ties.tether != nil else { return }
+        let unsaved = machine.keeper.unsaved
+        if (unsaved == nil) != (self.unsaved == nil) || unsaved?.nextAttempt != self.unsaved?.nextAttempt {
+            self.unsaved = unsaved
+            ties.tether?.send(.isBehind(unsaved))
+        }
         var moment = moment
         // A shared grant's session may still need the service when the machine doesn't.
         if let session = ties.session, let machineIdle = moment { moment = session.idleFrom.map { max($0, machineIdle) } }
@@ -188,6 +195,7 @@ public actor TokenService {
         switch effect {
         case .cancel(let flight): cancel(flight)
         case .perform(let operation): perform(operation, urgency: max(.current, urgency), at: now)
+        case .saveLentGrant: ties?.lender?.saveAgain()
         case .gaveUp(let token, let fence): note(token, givenUpBy: fence)
         case .endFences(let numbers, let givenUp, let error): end(numbers, givenUp: givenUp, error: error)
         case .discard(let grant): discard(grant)

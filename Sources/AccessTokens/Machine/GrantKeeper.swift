@@ -44,8 +44,8 @@ struct GrantKeeper: Sendable {
     private(set) var lastWrite: (id: Int, kind: Kind)?
     /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
     private var owesHandOver = false
-    /// The last save or removal, if it failed, so that the store is out of date.
-    private var failedWrite: Unsaved?
+    /// The last save or removal, if it failed, so that the store is out of date; that of the lender, if there is one.
+    private var failedWrite: FailedWrite?
     /// How many times in a row it failed.
     private var failures = 0
     /// Whether it is unknown what an earlier run left in the store.
@@ -107,18 +107,6 @@ extension GrantKeeper {
         var retryAfter: Duration?
         /// Whether only the read before a removal failed.
         var tookEffect = false
-    }
-
-    /// A save or a removal to repeat.
-    struct Unsaved: Sendable {
-        let error: TokenServiceError
-        /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure, but no sooner than the store asked, within 60 s.
-        ///
-        /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.
-        let nextAttempt: Duration?
-
-        /// When it may be saved by waiting.
-        var healsFrom: Duration? { error.isLasting ? nil : nextAttempt }
     }
 
     var hasStore: Bool { grant.hasStore }
@@ -186,7 +174,11 @@ extension GrantKeeper {
     // MARK: Fences
 
     /// Begins another session, whose own save or removal supersedes one that failed.
-    mutating func fence(_ number: Int) { (generation, failedWrite, failures) = (number, nil, 0) }
+    mutating func fence(_ number: Int) {
+        generation = number
+        // A lender tells itself.
+        if !isLent { (failedWrite, failures) = (nil, 0) }
+    }
 
     /// Takes the grant of a sign-in; returns whether the flight has to wait until it is saved.
     mutating func signIn(
@@ -225,7 +217,10 @@ extension GrantKeeper {
     var awaitedOperation: Int? { isLate ? nil : operations.first?.id }
 
     /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
-    var unsaved: Unsaved? { isShared ? nil : failedWrite }
+    var unsaved: FailedWrite? { isShared ? nil : failedWrite }
+
+    /// Takes what the lender's store has yet to save.
+    mutating func lenderIsBehind(_ unsaved: FailedWrite?) { failedWrite = unsaved }
 
     /// Whether the store has yet to save or remove something.
     var isBehind: Bool { !isShared && (!operations.isEmpty || failedWrite != nil) }
@@ -239,7 +234,13 @@ extension GrantKeeper {
 
     /// Repeats the last save or removal, if it failed and isn't being repeated.
     mutating func saveAgain(at now: Duration, _ outbox: inout Machine.Outbox) {
-        guard unsaved != nil, operations.isEmpty, let kind = lastWrite?.kind else { return }
+        guard let unsaved, operations.isEmpty else { return }
+        if isLent, let next = unsaved.nextAttempt, next <= now {
+            // The lender paces itself, and tells how it went.
+            failedWrite = FailedWrite(error: unsaved.error, nextAttempt: nil)
+            outbox.effects.append(.saveLentGrant)
+        }
+        guard let kind = lastWrite?.kind else { return }
         add(kind, until: now + RefreshPolicy.storeTimeout, &outbox)
     }
 
@@ -257,7 +258,7 @@ extension GrantKeeper {
         // Nothing but memory has the refresh token.
         guard hasStore || grant.token?.refreshToken == nil else { return nil }
         // A shared store's session knows whether a write is missing: a later flight may have repeated one that failed.
-        if isShared ? operations.isEmpty : !isBehind { return .zero }
+        if isShared ? operations.isEmpty : isLent || !isBehind { return .zero }
         return operations.count == 1 && !operations[0].isWrite ? lostFrom : nil
     }
 
@@ -346,7 +347,7 @@ extension GrantKeeper {
         let longest = RefreshPolicy.longestPause, own = Duration.seconds(1 << min(failures, 6))
         failures += 1
         let pause = failure.error.isLasting ? longest : min(max(own, failure.retryAfter ?? .zero), longest)
-        failedWrite = Unsaved(error: failure.error, nextAttempt: isLost ? nil : now + pause)
+        failedWrite = FailedWrite(error: failure.error, nextAttempt: isLost ? nil : now + pause)
     }
 
     /// Finishes an operation that has ended or is late, with the fences that waited for it; returns how its flight has ended.
@@ -442,6 +443,19 @@ extension GrantKeeper {
         operations += pending.filter { !isPointless($0) }
         return pending.filter(isPointless)
     }
+}
+
+/// A save or a removal to repeat.
+@usableFromInline
+package struct FailedWrite: Sendable {
+    let error: TokenServiceError
+    /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure, but no sooner than the store asked, within 60 s.
+    ///
+    /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.
+    let nextAttempt: Duration?
+
+    /// When it may be saved by waiting.
+    var healsFrom: Duration? { error.isLasting ? nil : nextAttempt }
 }
 
 /// How a flight has ended, or what its load has brought.

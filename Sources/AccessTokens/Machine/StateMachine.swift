@@ -125,6 +125,8 @@ extension TokenService.StateMachine {
         case cancel(flight: Int)
         /// Perform an operation of the store; one runs at a time.
         case perform(GrantKeeper.Operation)
+        /// The lender may save again what its store refused.
+        case saveLentGrant
         /// The token that the service itself gave up for a fence.
         case gaveUp(AccessToken?, fence: Int)
         /// End fences, because the store has finished or is late; `givenUp`: tokens from the store that the service didn't know.
@@ -260,7 +262,7 @@ extension TokenService.StateMachine {
         timeOutFlight(at: now)
         forgetStalledFlight(at: now)
         if !fenced.isEmpty { cancelForgottenLoads(at: now) }
-        if keeper.hasStore { timeOutStore(at: now, isFence: isFence) }
+        if keeper.hasStore || keeper.isBehind { timeOutStore(at: now, isFence: isFence) }
     }
 
     mutating func expireToken(at now: Duration) {
@@ -932,6 +934,12 @@ extension TokenService.StateMachine {
         retryNow(at: now)
         forgetStalledFlight()
         state.noteReplacedGrant()
+    }
+
+    /// Learns what the store of the lent grant has yet to save.
+    mutating func lenderIsBehind(_ unsaved: FailedWrite?, at now: Duration) {
+        elapse(to: now)
+        keeper.lenderIsBehind(unsaved)
     }
 
     /// Stops starting loads, refreshes and store checks, because the program is about to end, or starts them again.

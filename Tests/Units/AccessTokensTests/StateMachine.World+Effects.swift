@@ -30,6 +30,7 @@ extension World {
                         "57: only the first miss and a load that spends a refresh token ask the store")
                 }
                 running = operation
+            case .saveLentGrant: check(false, "nobody lends this service its grant")
             case .endFences(let numbers, _, _):
                 for number in numbers { check(fences.remove(number) != nil, "a fence ends once") }
             case .discard(let grant):

@@ -116,6 +116,83 @@ struct KeyDrainTests {
         #expect(result.unsaved.map(\.token?.value) == [""], "the grant alone")
     }
 
+    /// Returns services of keys that share a refresh token, and the store that has refused it.
+    private func refused() throws -> (KeyScene, ScriptedStore) {
+        let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
+        let store = try #require(scene.stores?["a"])
+        store.fail(.save)
+        scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
+        #expect(store.log.last == "save -")
+        return (scene, store)
+    }
+
+    @Test func `50: a key's drain saves the refresh token that the store of several keys refused, at once`() throws {
+        let (scene, store) = try refused()
+        store.fail()
+        let end = scene.stage.start { [service = scene.services["a2"]] in await service.drain(within: .seconds(10)) }
+        #expect(end.value?.isComplete == true && store.contents?.refreshToken == "r1")
+    }
+
+    @Test func `50: a key's drain names the refresh token that the store of several keys refuses`() throws {
+        let (scene, _) = try refused()
+        let end = scene.stage.start { [service = scene.services["a2"]] in await service.drain(within: .seconds(10)) }
+        scene.advance(by: .seconds(10))
+        #expect(try #require(end.value).unsaved.map(\.token?.refreshToken) == ["r1"])
+    }
+
+    @Test(arguments: ["a1", "a2"]) func `50: the hits of any key save a shared refresh token again after the pauses`(
+        key: String
+    ) throws {
+        let (scene, store) = try refused()
+        if key == "a2" {
+            _ = scene.call("a2")
+            try scene.succeed("a2", with: .hour("a2 1"))
+        }
+        let count = { store.log.count { $0 == "save -" } }
+        var saves = count()
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] where key == "a1" || seconds > 1 {
+            scene.advance(by: .seconds(seconds) - .milliseconds(1))
+            _ = scene.call(key)
+            #expect(count() == saves)
+            scene.advance(by: .milliseconds(1))
+            _ = scene.call(key)
+            saves += 1
+            #expect(count() == saves)
+        }
+        store.fail()
+        scene.advance(by: .seconds(60))
+        _ = scene.call(key)
+        #expect(store.contents?.refreshToken == "r1")
+        saves = count()
+        scene.advance(by: .seconds(600))
+        _ = scene.call(key)
+        #expect(count() == saves)
+    }
+
+    @Test func `50: no refresh ahead spends a shared refresh token while its store lacks the last one`() throws {
+        let (scene, store) = try refused()
+        scene.advance(by: .seconds(3_000))
+        #expect(scene.call("a1").value?.value == "a1 1" && scene.loadCount("a1") == 0)
+        store.fail()
+        scene.advance(by: .seconds(60))
+        #expect(scene.call("a1").value?.value == "a1 1" && store.contents?.refreshToken == "r1")
+        #expect(scene.call("a1").value?.value == "a1 1" && scene.loadCount("a1") == 1)
+    }
+
+    @Test func `50: a load that callers wait for saves a shared refresh token first, and its event says that it failed`() throws {
+        let (scene, store) = try refused(), events = scene.services["a1"].events()
+        let saves = store.log.count
+        scene.advance(by: .seconds(3_600))
+        _ = scene.call("a1")
+        _ = try scene.load("a1")
+        #expect(store.log.count > saves && store.log.last == "save -")
+        let log = Log<TokenEvent>()
+        let reader = scene.stage.start { for await event in events { log.append(event) } }
+        reader.cancel()
+        scene.stage.run()
+        #expect(log.entries.first { $0.name == .loadStarted }?.error?.underlying is ScriptedStore.Failure)
+    }
+
     @Test func `45: keys that share a grant load again after resume, also if it comes before the drain has ended`() throws {
         let scene = KeyScene(grant: { String($0.prefix(1)) })
         _ = scene.call("a1")
