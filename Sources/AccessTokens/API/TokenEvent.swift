@@ -37,7 +37,9 @@ public struct TokenEvent: Sendable, Described {
         public static let replaced = Name(text: "replaced")
         /// Callers get the store's token, from an earlier run or, if the grant is shared, from another service.
         public static let restored = Name(text: "restored")
-        /// An operation of the store failed or took too long, without ending a load; ``TokenEvent/error`` says why.
+        /// An operation of the store failed or took too long, without ending a load, or another service has changed the store.
+        ///
+        /// ``TokenEvent/error`` says which. The session counts as another's in the last case, and a ``reset`` follows.
         public static let storeFailed = Name(text: "storeFailed")
         /// The service was reset (signed out).
         public static let reset = Name(text: "reset")
