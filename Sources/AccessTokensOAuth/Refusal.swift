@@ -85,8 +85,8 @@ package struct Refusal {
     ]
 
     private func meaning(for grant: Grant?) -> Code.Meaning? {
-        // RFC 8693 §2.2.2: so a server must refuse a subject token that has ended.
-        if code == "invalid_request", grant?.type == Grant.exchangeType { return .grantRefused }
+        // RFC 8693 §2.2.2: so a server must refuse a subject token that has ended. The other code is Keycloak's.
+        if code == "invalid_request" || code == "token_expired", grant?.type == Grant.exchangeType { return .grantRefused }
         guard let known = code.flatMap({ Self.codes[$0] }), known.type == nil || known.type == grant?.type else { return nil }
         return known.meaning
     }
@@ -130,6 +130,7 @@ extension Refusal {
 
         "mfa_required": Code(.userNeeded), "authorization_declined": Code(.userNeeded),
         "bad_verification_code": Code(.userNeeded), "incorrect_device_code": Code(.userNeeded),
+        "not_linked": Code(.userNeeded, ofType: Grant.exchangeType),
 
         "temporarily_unavailable": Code(.passing), "server_error": Code(.passing), "slow_down": Code(.passing),
         "authorization_pending": Code(.passing), "ratelimited": Code(.passing), "rate_limited": Code(.passing),

@@ -53,6 +53,26 @@ struct RefusalTests {
         #expect(try await remedy(.refreshToken("r"), status, code: code) == .signInOrRegistration)
     }
 
+    // Keycloak.
+    @Test(arguments: ["not_linked", "token_expired"])
+    func `an exchange for a token of an account that isn't linked, or no longer, asks for its user`(code: String) async throws {
+        var grant = Grant.tokenExchange(subject: "s", type: .accessToken)
+        #expect(try await remedy(grant, 400, code: code) == .clientRegistration)
+        grant.remedyWhenRefused = .signIn
+        #expect(try await remedy(grant, 400, code: code) == .signIn)
+        #expect(try await remedy(.refreshToken("r"), 400, code: code) == .signInOrRegistration)
+    }
+
+    @Test func `a code that only a user can act on has words of its own, whoever the grant belongs to`() async throws {
+        for grant in [Grant.refreshToken("r"), .clientCredentials()] {
+            let client = try OAuthClient(
+                id: "me", tokenURL: #require(URL(string: "https://as.example/token")),
+                transport: ScriptedTransport { TransportResponse(403, #"{"error":"mfa_required"}"#) })
+            let error = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
+            #expect("\(error)".hasSuffix("A user must do something first, as the code says, or sign in again."), "\(error)")
+        }
+    }
+
     // Museum 29.
     @Test(
         arguments: [
