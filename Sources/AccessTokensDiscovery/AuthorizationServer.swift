@@ -38,19 +38,11 @@ public struct AuthorizationServer: Sendable {
     ///     of the specifications.
     ///   - transport: Carries the requests.
     ///   - timeLimit: How long each request may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
-    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another server's or longer than 1 MiB;
-    ///   or `CancellationError` when its task is cancelled.
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none (with the status 404 if each place says so), or it
+    ///   is another server's or longer than 1 MiB; or `CancellationError` when its task is cancelled.
     @concurrent public static func discover(
         _ issuer: String, metadataURL: URL? = nil, transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20)
-    ) async throws -> AuthorizationServer {
-        try await find(issuer, metadataURL: metadataURL, transport: transport, timeLimit: timeLimit)
-    }
-
-    /// - Parameter fallback: What a server without metadata has instead; `nil`: it is an error.
-    static func find(
-        _ issuer: String, metadataURL: URL?, otherwise fallback: AnswerMembers? = nil, transport: any TokenTransport,
-        timeLimit: Duration
     ) async throws -> AuthorizationServer {
         let place = try MetadataDocument.place("the issuer", issuer)
         var places = [
@@ -64,7 +56,7 @@ public struct AuthorizationServer: Sendable {
             places = [try MetadataDocument.place("the metadata's URL", metadataURL.absoluteString, hasQuery: true)]
         }
         let (found, source) = try await MetadataDocument.first(
-            "issuer", with: "issuer", at: places, otherwise: fallback, by: transport, timeLimit: timeLimit)
+            "issuer", at: places, by: transport, timeLimit: timeLimit)
         // RFC 8414 §3.3: otherwise one server could impersonate another.
         guard let named = found["issuer"], MetadataDocument.isSame(named, as: issuer) else {
             let other = ServerText.safe(found["issuer"] ?? "", hiding: [])

@@ -63,13 +63,10 @@ enum MetadataDocument {
     /// Something else may answer in the name of a place: a page, a redirect, JSON without the member, a gateway without such a
     /// route (5xx). So the next place is asked, and only if there is none does a 5xx mean that the server is in trouble.
     ///
-    /// - Parameters:
-    ///   - what: What is looked for, in an error.
-    ///   - member: The member that the document must have.
-    ///   - fallback: What is used if each place answers 404; `nil`: that is an error, too.
+    /// - Parameter member: The member that the document must have, which names what it is about.
+    /// - Throws: `OAuthError`, with the status 404 if each place answers that, so that there certainly is none.
     static func first(
-        _ what: String, with member: String, at places: [URL], otherwise fallback: AnswerMembers? = nil,
-        by transport: any TokenTransport, timeLimit: Duration
+        _ member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration
     ) async throws -> (members: AnswerMembers, place: String) {
         var answers: [String] = [], trouble: OAuthError?, isMissing = true
         for url in places {
@@ -82,9 +79,10 @@ enum MetadataDocument {
             case .trouble(let error): trouble = trouble ?? error
             }
         }
-        if let fallback, trouble == nil, isMissing { return (fallback, "its origin") }
-        throw trouble
-            ?? OAuthError(.invalidMetadata("No metadata of this \(what) was found (\(answers.joined(separator: "; ")))"))
+        if let trouble { throw trouble }
+        var failure = OAuthError(.invalidMetadata("No metadata of this \(member) was found (\(answers.joined(separator: "; ")))"))
+        failure.status = isMissing ? 404 : nil
+        throw failure
     }
 
     private enum Answer {
@@ -105,13 +103,9 @@ enum MetadataDocument {
             maximumBodySize: AnswerMembers.maximumSize)
         let response: TransportResponse
         do {
-            response = try await transport.answer(to: request, hiding: [])
-        } catch TransportError.tooLong {
+            response = try await transport.answer(to: request, hiding: [], asking: OAuthError.Asked(url))
+        } catch let error as OAuthError where error.code == .unreadableResponse {
             throw OAuthError(.invalidMetadata("The metadata at \(place) is longer than \(AnswerMembers.maximumSize) bytes"))
-        } catch let error as TransportError {
-            var failure = OAuthError(error, of: request)
-            failure.asked = OAuthError.Asked(client: "", method: "", place: place)
-            throw failure
         }
         switch response.status {
         case 200:

@@ -40,12 +40,13 @@ public struct ProtectedResource: Sendable {
     ///     text, but for the slash of an empty path.
     ///   - metadataURL: Where the metadata is, as a 401 said (`resource_metadata`); refused unless on the resource's own origin.
     ///     `nil`: at the location of RFC 9728 §3.1.
-    ///   - acceptsOrigin: Whether metadata of the resource's whole origin may be used if it has none of its own. Its tokens are
-    ///     then for everything at that origin, so only for an origin where one party serves everything.
+    ///   - acceptsOrigin: Whether metadata of the resource's whole origin, at a well-known place, may be used if it has none of its
+    ///     own. Its tokens are then for everything at that origin, so only for an origin where one party serves everything.
     ///   - transport: Carries the requests.
     ///   - timeLimit: How long each may take, 20 s unless said otherwise. Clamped to 0.1 s through one hour.
-    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none, or it is another resource's, names no
-    ///   authorization server, or is longer than 1 MiB; or `CancellationError` when its task is cancelled.
+    /// - Throws: `OAuthError`, with the code `invalidMetadata` if there is none (with the status 404 if each place says so), or it
+    ///   is another resource's, names no authorization server, or is longer than 1 MiB; or `CancellationError` when its task is
+    ///   cancelled.
     @concurrent public static func discover(
         _ resource: String, metadataURL: URL? = nil, acceptsOrigin: Bool = false,
         transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
@@ -68,8 +69,9 @@ public struct ProtectedResource: Sendable {
                 .invalidMetadata("The metadata's URL, \(shown), is not on the resource's origin; nothing was sent"))
         }
         let (found, shown) = try await MetadataDocument.first(
-            "resource", with: "resource", at: places, by: transport, timeLimit: timeLimit)
-        // RFC 9728 §3.3: otherwise one resource could obtain tokens for another.
+            "resource", at: places, by: transport, timeLimit: timeLimit)
+        // RFC 9728 §3.3: otherwise one resource could obtain tokens for another. A path must not speak for its origin.
+        let acceptsOrigin = acceptsOrigin && places.allSatisfy(known.contains)
         let isNamed = { (identifier: String) in
             MetadataDocument.isSame(identifier, as: resource)
                 || acceptsOrigin && MetadataDocument.isSame(identifier, as: root.absoluteString)

@@ -25,8 +25,9 @@ public struct ClientMetadata: Sendable, Hashable {
     /// The scopes that the client may ask for, separated by spaces; `nil`: the server decides.
     public var scope: String?
 
-    /// The registered name of how the client authenticates; `nil`: not at all if the server lists that, or nothing, and else with
-    /// a secret.
+    /// The registered name of how the client authenticates; `nil`: the server decides.
+    ///
+    /// If it lists methods, it is asked for none at all, or else for a secret.
     public var authenticationMethod: String?
 
     /// The types of grants that the client presents.
@@ -69,14 +70,14 @@ public struct ClientMetadata: Sendable, Hashable {
         return try json(authenticationMethod: method, id: url.absoluteString)
     }
 
-    func json(authenticationMethod: String, id: String? = nil) throws -> Data {
+    func json(authenticationMethod: String?, id: String? = nil) throws -> Data {
         var members = others.mapValues { Member.text($0) }
         members["client_id"] = id.map { .text($0) }
         members["client_name"] = .text(name)
         members["redirect_uris"] = .list(redirectURIs)
         members["grant_types"] = .list(grantTypes)
         members["response_types"] = .list(grantTypes.contains("authorization_code") ? ["code"] : [])
-        members["token_endpoint_auth_method"] = .text(authenticationMethod)
+        members["token_endpoint_auth_method"] = authenticationMethod.map { .text($0) }
         members["scope"] = scope.map { .text($0) }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -188,10 +189,12 @@ extension AuthorizationServer {
         _ metadata: ClientMetadata, initialToken: String? = nil, transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20)
     ) async throws -> RegisteredClient {
-        let supported = members.list("token_endpoint_auth_methods_supported")
+        // MCP's Python servers look for the id in the form, and many servers don't undo the encoding of Basic.
         let method =
             metadata.authenticationMethod
-            ?? ["none", "client_secret_basic", "client_secret_post"].first(where: supported.contains) ?? "none"
+            ?? members.value("token_endpoint_auth_methods_supported")?.texts.map { supported in
+                ["none", "client_secret_post", "client_secret_basic"].first(where: supported.contains) ?? "none"
+            }
         var headers = ["Content-Type": "application/json", "Accept": "application/json"]
         if let initialToken {
             guard initialToken.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), !initialToken.isEmpty else {
@@ -207,11 +210,11 @@ extension AuthorizationServer {
         guard let id = answer["client_id"], id.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
             throw OAuthError(.invalidMetadata("The answer to a registration at \(shown) names no client_id"))
         }
+        // RFC 7591 §2: basic is what an answer means that doesn't say it.
+        let usual = answer["client_secret"] == nil ? "none" : "client_secret_basic"
         return RegisteredClient(
             id: id, issuer: issuer,
-            // RFC 7591 §2: basic is what an answer means that doesn't say it.
-            authenticationMethod: answer["token_endpoint_auth_method"]
-                ?? (method == "none" && answer["client_secret"] != nil ? "client_secret_basic" : method),
+            authenticationMethod: answer["token_endpoint_auth_method"] ?? (method == "none" ? nil : method) ?? usual,
             secret: answer["client_secret"], secretExpiration: answer.date("client_secret_expires_at"),
             registrationToken: answer["registration_access_token"],
             registrationURL: answer["registration_client_uri"].flatMap(URL.init(string:)).flatMap {
@@ -253,14 +256,15 @@ extension AuthorizationServer {
         atOriginOf url: URL, transport: any TokenTransport = URLSessionTransport(), timeLimit: Duration = .seconds(20)
     ) async throws -> AuthorizationServer {
         let place = try MetadataDocument.place("the resource", url.absoluteString, hasQuery: true)
-        guard let root = URL(string: "/", relativeTo: place)?.absoluteString.dropLast() else {
+        guard let issuer = URL(string: "/", relativeTo: place)?.absoluteString.dropLast() else {
             throw OAuthError(.invalidConfiguration("the resource's URL has no origin"))
         }
-        let endpoints = ["authorization": "authorize", "token": "token", "registration": "register"]
-        var members = ["issuer": String(root)]
-        for (name, path) in endpoints { members["\(name)_endpoint"] = "\(root)/\(path)" }
-        return try await find(
-            String(root), metadataURL: nil, otherwise: AnswerMembers(JSONEncoder().encode(members)), transport: transport,
-            timeLimit: timeLimit)
+        do {
+            return try await discover(String(issuer), transport: transport, timeLimit: timeLimit)
+        } catch let error as OAuthError where error.status == 404 {
+            let endpoints = ["authorization": "authorize", "token": "token", "registration": "register"]
+            let members = Dictionary(uniqueKeysWithValues: endpoints.map { ("\($0)_endpoint", "\(issuer)/\($1)") })
+            return AuthorizationServer(issuer: String(issuer), members: AnswerMembers(try JSONEncoder().encode(members)))
+        }
     }
 }

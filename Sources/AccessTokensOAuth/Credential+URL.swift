@@ -82,7 +82,8 @@ private struct CredentialReader: Sendable {
         switch failure {
         case .timedOut: source.failure("did not answer completely within \(request.timeLimit.shown)")
         case .tooLong: source.tooLong
-        case .notSent(let detail, _), .connectionLost(let detail, _): source.failure("could not be reached: \(detail)")
+        case .notSent(let detail, _): source.failure("could not be reached: \(detail)")
+        case .connectionLost(let detail, _): source.failure("gave no complete answer: \(detail)")
         case .invalidConfiguration(let problem): OAuthError(.invalidConfiguration(problem))
         }
     }

@@ -217,14 +217,7 @@ public struct OAuthClient: Sendable {
         var asked = asked(of: endpoint.url)
         asked.hasEncodings = credentials.hasEncodings
         try LoadTime.check()
-        let response: TransportResponse
-        do {
-            response = try await transport.answer(to: request, hiding: secrets)
-        } catch let error as TransportError {
-            var failure = OAuthError(error, of: request)
-            failure.asked = asked
-            throw failure
-        }
+        let response = try await transport.answer(to: request, hiding: secrets, asking: asked)
         var answered: ResponseReader.Answered?
         if let maker = self.proof, let proof, let keyThumbprint {
             // An invalid nonce matters only if the server demands one.
@@ -242,11 +235,9 @@ extension OAuthClient: Redacted {
     /// The client's id and the server's host; not the secret.
     package var text: String { "OAuthClient(\(place))" }
 
-    /// The client and the place that it asks, for an error; a query may hold anything and isn't shown.
+    /// The client and the place that it asks, for an error.
     func asked(of url: URL) -> OAuthError.Asked {
-        OAuthError.Asked(
-            client: id, isRegistered: isRegistered, method: authentication.description,
-            place: ServerText.safe(String(url.absoluteString.prefix { $0 != "?" }), hiding: []))
+        OAuthError.Asked(url, client: id, isRegistered: isRegistered, method: authentication.description)
     }
 
     /// The thumbprint of the key that the client's tokens are bound to.
@@ -261,17 +252,12 @@ extension OAuthClient {
     package static func answer(
         toRegistration request: TransportRequest, hiding secrets: [String], by transport: any TokenTransport
     ) async throws -> AnswerMembers {
-        let place = ServerText.safe(String(request.url.absoluteString.prefix { $0 != "?" }), hiding: [])
-        let asked = OAuthError.Asked(client: "", method: "", place: place)
+        let asked = OAuthError.Asked(request.url)
         do {
-            let response = try await transport.answer(to: request, hiding: secrets)
+            let response = try await transport.answer(to: request, hiding: secrets, asking: asked)
             return try ResponseReader(
                 response: response, asked: asked, secrets: secrets, acceptedTokenTypes: [], lifetimeWhenMissing: nil, now: Date()
             ).readableMembers()
-        } catch let error as TransportError {
-            var failure = OAuthError(error, of: request)
-            failure.asked = asked
-            throw failure.ofRegistration
         } catch let error as OAuthError {
             throw error.ofRegistration
         }

@@ -3,9 +3,9 @@ package import AccessTokensHTTP
 public import TokenServiceConcurrency
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Why an authorization server gave no token, or did not revoke one.
@@ -67,6 +67,9 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     public package(set) var status: Int?
 
     /// How long the server asked to wait, at most ten years; `nil` if it didn't (RFC 9110 §10.2.3).
+    ///
+    /// An hour, unless the server says otherwise, where each attempt would spend a refresh token for a token that can't be used,
+    /// such as one that isn't bound to the client's key.
     public internal(set) var retryAfter: Duration?
 
     /// How to recover: by waiting, a new sign-in, or a change of the client's registration.
@@ -88,11 +91,12 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         /// Whether the credentials' header has characters that the server must decode.
         var hasEncodings = false
 
-        package init(client: String, isRegistered: Bool = false, method: String, place: String) {
+        package init(_ url: URL, client: String = "", isRegistered: Bool = false, method: String = "") {
             self.client = ServerText.line(client)
             self.isRegistered = isRegistered
             self.method = method
-            self.place = place
+            // A query may hold anything.
+            place = ServerText.safe(String(url.absoluteString.prefix { $0 != "?" }), hiding: [])
         }
     }
 
@@ -239,6 +243,8 @@ extension OAuthError: Redacted, DescribedError {
 
     private var advice: String? {
         switch remedy {
+        case .signIn where needsUser, .clientRegistration where needsUser:
+            "A user must do something first, as the code says, or sign in again."
         case .signIn: "The grant is no longer valid: sign in again."
         case .signInOrRegistration:
             "Either the grant is no longer valid (sign in again), or the client's id\(part(\.client)), \(credential) or "
@@ -256,6 +262,8 @@ extension OAuthError: Redacted, DescribedError {
         default: pauseAdvice
         }
     }
+
+    private var needsUser: Bool { error.flatMap { Refusal.codes[$0] }?.meaning == .userNeeded }
 
     /// What a client of this method proves its identity with.
     private var credential: String { asked?.method == "private_key_jwt" ? "key" : "secret" }
@@ -316,6 +324,21 @@ extension OAuthError {
             self.underlying = underlying
         case .tooLong: self.init(.unreadableResponse("it is longer than \(request.maximumBodySize) bytes"))
         case .invalidConfiguration(let problem): self.init(.invalidConfiguration(problem))
+        }
+    }
+}
+
+extension TokenTransport {
+    /// Sends a request to an authorization server, and throws a failure as an error about the server.
+    package func answer(
+        to request: TransportRequest, hiding secrets: [String], asking asked: OAuthError.Asked
+    ) async throws -> TransportResponse {
+        do {
+            return try await answer(to: request, hiding: secrets)
+        } catch let error as TransportError {
+            var failure = OAuthError(error, of: request)
+            failure.asked = asked
+            throw failure
         }
     }
 }

@@ -18,8 +18,8 @@ public import Foundation
 /// A value without state: the refresh token is that of the token to replace, and the next one is part of the returned token. A
 /// new refresh token replaces the old one, which is kept if the answer has none. A new one is kept even if it comes with an error
 /// or without a usable access token: a `TokenService` takes it out of the `SalvagedGrant`, passes the reason to callers, and asks
-/// again after the longest pause, since each attempt spends a refresh token; if the reason's remedy is `signIn`, only after
-/// `retryNow()`. Neither the loader nor its errors show a secret.
+/// again after the longest pause, since each attempt spends a refresh token, or after an hour if only a change at the server helps;
+/// if the reason's remedy is `signIn`, only after `retryNow()`. Neither the loader nor its errors show a secret.
 ///
 /// Each load is one request, which the loader neither repeats nor redirects: after a lost answer the client can't know whether
 /// the server has replaced the refresh token, and using it twice looks like theft (RFC 9700 §4.14.2). A later load still presents

@@ -81,6 +81,8 @@ struct ResponseReader {
             var error = error
             // A server that issues a refresh token keeps the session.
             if error.remedy == .signInOrRegistration { error.remedy = .retry }
+            // Each attempt spends a refresh token, and only a change at the server helps.
+            if error.remedy == .clientRegistration, error.retryAfter == nil { error.retryAfter = .seconds(3600) }
             throw SalvagedGrant(
                 AccessToken(
                     "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
@@ -211,7 +213,7 @@ struct ResponseReader {
     /// Many servers of bearer tokens name no type. A server that was asked for a bound token must say that it has bound it.
     private func tokenType(named name: String) throws(OAuthError) -> String {
         let named = name.trimming { $0 == " " }
-        if named.isEmpty, proof != nil { throw unreadable("token_type is missing") }
+        if named.isEmpty, proof != nil { throw failure(.unboundToken) }
         let type = named.isEmpty ? "Bearer" : named
         guard let accepted = acceptedTokenTypes.first(where: { $0.lowercased() == type.lowercased() }) else {
             if named.isEmpty { throw unreadable("token_type is missing") }

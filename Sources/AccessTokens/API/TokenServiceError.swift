@@ -196,12 +196,12 @@ extension TokenServiceError: DescribedError {
             "There is no valid grant. Sign in again, and pass the new token to replace(with:)."
         case .loadFailed where remedy == .signInOrRegistration:
             "The server refused the grant or the client's own credentials, without saying which. Sign in again, or correct "
-                + "the credentials. The service tries again after pauses of about a minute."
+                + "the credentials. The service tries again after pauses of a minute or more."
         case .loadFailed where remedy == .programChange:
             "Loading a token failed, and trying again can't help: the program must be changed."
         case .loadFailed where remedy == .clientRegistration:
             "Loading a token failed because of the client: correct its configuration or its registration at the server. The service "
-                + "tries again after pauses of about a minute."
+                + "tries again after pauses of a minute or more."
         case .loadFailed: "Loading a token failed."
         case .loadTimedOut:
             "The load took longer than RefreshPolicy(loadTimeout:), by the service's clock. Give the loader's transport a shorter "

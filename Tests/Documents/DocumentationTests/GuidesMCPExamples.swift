@@ -49,7 +49,8 @@ struct MCPClient {
             } else {
                 try await AuthorizationServer.discover(atOriginOf: url)
             }
-        let client = try await Self.client(of: server, host)
+        let all = resource?.scopes.joined(separator: " ") ?? ""
+        let client = try await Self.client(of: server, host, scope: all)
         let audience: Form = ["resource": resource?.resource ?? url.absoluteString]
 
         @Sendable func signIn(_ scope: String) async throws -> AccessToken {
@@ -71,7 +72,6 @@ struct MCPClient {
             store: host.store(server.issuer),
             loader: try RefreshTokenLoader(
                 client, additionalParameters: audience))
-        let all = resource?.scopes.joined(separator: " ") ?? ""
         let scope = challenge.scope ?? all
         if await tokens.signInState().code == .signedOut {
             await tokens.replace(with: try await signIn(scope))
@@ -106,7 +106,7 @@ struct MCPClient {
                 url.absoluteString, metadataURL: challenge.resourceMetadata)
         } catch let error as OAuthError
             where host.acceptsOlderServers && challenge.resourceMetadata == nil
-            && error.code == .invalidMetadata && error.status == nil
+            && error.status == 404
         {
             return nil
         }
@@ -114,7 +114,7 @@ struct MCPClient {
 
     /// Returns the client that the authorization server knows.
     private static func client(
-        of server: AuthorizationServer, _ host: MCPHost
+        of server: AuthorizationServer, _ host: MCPHost, scope: String
     ) async throws -> OAuthClient {
         if server.acceptsClientDocuments, let document = host.documentURL {
             return try server.client(id: document.absoluteString)
@@ -122,7 +122,10 @@ struct MCPClient {
         if let kept = try await host.registration(server.issuer) {
             return try server.client(kept)
         }
-        let registered = try await server.register(host.metadata)
+        // Some servers grant no scope that the client wasn't registered with.
+        var metadata = host.metadata
+        if metadata.scope == nil, !scope.isEmpty { metadata.scope = scope }
+        let registered = try await server.register(metadata)
         try await host.keep(registered, server.issuer)
         return try server.client(registered)
     }
@@ -149,11 +152,11 @@ struct MCPClient {
         }
     }
 
-    /// Forgets the token, and tells the server.
+    /// Forgets the token, and tells the server if it wants to know.
     func signOut() async throws {
+        let place = try? server.endpoint("revocation_endpoint")
         for token in await tokens.reset().discarded {
-            try await client.revoke(
-                token, at: server.endpoint("revocation_endpoint"))
+            if let place { try await client.revoke(token, at: place) }
         }
     }
 }
@@ -165,14 +168,17 @@ struct MCPClient {
     ///   - log: Gets a line for each registration, token and revocation.
     ///   - members: More members of the metadata.
     ///   - isOlder: Whether the server is one of March 2025: without metadata, and without a word in its 401.
+    ///   - useless: What it answers all the same where metadata of the resource would be.
     ///   - knows: Whether the server knows the clients that it has registered.
     private func server(
-        _ log: GuideLog, _ members: String = "", isOlder: Bool = false, knows: @escaping @Sendable () -> Bool = { true }
+        _ log: GuideLog, _ members: String = "", isOlder: Bool = false, useless: LoopbackServer.Reply? = nil,
+        knows: @escaping @Sendable () -> Bool = { true }
     ) throws -> LoopbackServer {
         try LoopbackServer { text in
             let target = text.split(separator: " ")[1], body = text.components(separatedBy: "\r\n\r\n")[1]
             let host = text.components(separatedBy: "\r\n").first { $0.lowercased().hasPrefix("host:") }?.dropFirst(6) ?? ""
             let origin = "http://\(host)"
+            if let useless, target == "/.well-known/oauth-protected-resource/mcp" { return useless }
             switch target {
             case "/.well-known/oauth-protected-resource" where !isOlder:
                 return Self.json(
@@ -184,7 +190,8 @@ struct MCPClient {
                         + #""code_challenge_methods_supported":["S256"],"authorization_response_iss_parameter_supported":true"#
                         + "\(members)}")
             case "/register":
-                log.add("registered \(body.contains(#""client_name":"Tools""#))")
+                log.add(
+                    "registered \(body.contains(#""client_name":"Tools""#) && body.contains(#""scope":"tools""#) != isOlder)")
                 return Self.json(#"{"client_id":"c1","client_secret":"s1","token_endpoint_auth_method":"client_secret_post"}"#)
             case "/revoke":
                 log.add("revoked")
@@ -316,6 +323,20 @@ struct MCPClient {
         let client = try await MCPClient(url: url(of: server), host: host)
         #expect(try await answer(client, to: "list").contains(#""result":"none""#))
         #expect(log.lines == ["registered true", "browsed", "token for client_id=c1"])
+    }
+
+    @Test(arguments: [
+        json(#"{"resource":"http://127.0.0.1/other","authorization_servers":["http://127.0.0.1:1"]}"#), json("{"), json("{}"),
+        status("403 No", ""), status("302 Found", "Location: /\r\n"), status("500 No", ""),
+    ])
+    func `takes no server for an older one whose metadata can't be used`(useless: LoopbackServer.Reply) async throws {
+        let log = GuideLog(), kept = Mutexed<RegisteredClient>(), directory = try TemporaryDirectory()
+        let server = try server(log, isOlder: true, useless: useless)
+        await #expect(throws: OAuthError.self) {
+            try await MCPClient(
+                url: url(of: server), host: program(kept, log, acceptsOlderServers: true, directory: directory))
+        }
+        #expect(log.lines == [])
     }
 
     private func landing() async throws -> (OAuthClient, URL) {

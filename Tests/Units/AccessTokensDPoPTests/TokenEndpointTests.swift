@@ -149,13 +149,32 @@ struct TokenEndpointTests {
         await #expect(throws: OAuthError.self) { try await plain.token(for: .jwtBearer("a")) }
     }
 
+    // Each answer spends a refresh token, and only a change at the server helps.
+    @Test(arguments: ["Bearer", ""])
+    func `a server that ignores proofs is asked once an hour, not each minute`(type: String) async throws {
+        let answer = { (next: String) in TransportResponse.bound(#""expires_in":9,"refresh_token":"\#(next)""#, type: type) }
+        let server = NonceServer(script: [answer("r1"), answer("r2")]), clock = ManualClock()
+        let client = try OAuthClient.test(DPoPKey.test(), server)
+        let tokens = TokenService(environment: .init(clock: clock), loader: try RefreshTokenLoader(client))
+        await tokens.replace(with: AccessToken("old", tokenType: "DPoP", lifetime: .zero, refreshToken: "r0"))
+        for _ in 0..<60 {
+            let error = try await #require(throws: TokenServiceError.self) { try await tokens.retrieveToken() }
+            #expect("\(error)".contains("ignored the client's proof") && server.facts.requests.count == 1)
+            clock.advance(by: .seconds(59))
+        }
+        clock.advance(by: .seconds(61))
+        _ = try? await tokens.retrieveToken()
+        #expect(server.facts.requests.count == 2)
+        #expect(String(decoding: server.facts.requests[1].body, as: UTF8.self).contains("refresh_token=r1"))
+    }
+
     @Test(arguments: [nil, ["DPoP"], ["DPoP", "Bearer"]] as [Set<String>?])
     func `a token without a type is never taken for a bound one`(acceptedTokenTypes: Set<String>?) async throws {
         let answer = TransportResponse(status: 200, body: Data(#"{"access_token":"a","refresh_token":"r2"}"#.utf8))
         let client = try OAuthClient.test(
             DPoPKey.test(), NonceServer(script: [answer]), acceptedTokenTypes: acceptedTokenTypes)
         let salvaged = await #expect(throws: SalvagedGrant.self) { try await client.token(for: .refreshToken("r1")) }
-        #expect((salvaged?.reason as? OAuthError)?.description.contains("token_type is missing") == true)
+        #expect((salvaged?.reason as? OAuthError)?.description.contains("ignored the client's proof") == true)
         #expect(salvaged?.grant.refreshToken == "r2")
     }
 

@@ -367,6 +367,31 @@ struct ProtectedResourceTests {
         }
     }
 
+    // Another tenant of the origin answers at its own path, and wants a token for the whole.
+    @Test func `a path doesn't speak for its origin, even if the program accepts metadata of the origin`() async throws {
+        let root = "https://api.example/.well-known/oauth-protected-resource"
+        for place in ["https://api.example/mcp/metadata", root + "/other"] {
+            let server = MetadataServer([place: answer("https://api.example")])
+            let error = await #expect(throws: OAuthError.self) {
+                try await ProtectedResource.discover(
+                    Self.resource, metadataURL: URL(string: place), acceptsOrigin: true, transport: server)
+            }
+            #expect(error?.description.contains("belongs to another resource") == true && server.places == [place])
+        }
+        let server = MetadataServer([root: answer("https://api.example")])
+        _ = try await ProtectedResource.discover(
+            Self.resource, metadataURL: URL(string: root), acceptsOrigin: true, transport: server)
+    }
+
+    @Test(arguments: [TransportResponse(403, ""), TransportResponse(200, "<html>"), TransportResponse("{}"), nil])
+    func `that there are no metadata is told from metadata of no use`(answer: TransportResponse?) async throws {
+        let server = MetadataServer(answer.map { [Self.known: $0] } ?? [:])
+        let error = await #expect(throws: OAuthError.self) {
+            try await ProtectedResource.discover(Self.resource, acceptsOrigin: true, transport: server)
+        }
+        #expect(error?.status == (answer == nil ? 404 : nil) && server.places.count == 2)
+    }
+
     // RFC 9728 §3.3.
     @Test(arguments: ["https://api.example", "https://api.example/mcp/", "https://evil.example/mcp"])
     func `metadata of another resource is not used`(resource: String) async throws {

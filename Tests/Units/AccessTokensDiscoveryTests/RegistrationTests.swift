@@ -50,8 +50,7 @@ struct RegistrationTests {
         #expect(
             String(decoding: request.body, as: UTF8.self)
                 == #"{"application_type":"native","client_name":"Reports","grant_types":["authorization_code","refresh_token"],"#
-                + #""redirect_uris":["http://127.0.0.1/callback"],"response_types":["code"],"scope":"tools","#
-                + #""token_endpoint_auth_method":"none"}"#)
+                + #""redirect_uris":["http://127.0.0.1/callback"],"response_types":["code"],"scope":"tools"}"#)
         #expect(client.id == "s6BhdRkqt3" && client.issuer == "https://as.example" && client.secret == "cf136dc3-seCret")
         #expect(client.secretExpiration == Date(timeIntervalSince1970: 1_893_276_000))
         #expect(client.registrationToken == "reg-23410913-seCret")
@@ -88,8 +87,8 @@ struct RegistrationTests {
     }
 
     @Test(arguments: [
-        (#"["client_secret_post","client_secret_basic"]"#, "client_secret_basic"),
-        (#"["client_secret_post"]"#, "client_secret_post"),
+        (#"["client_secret_basic","client_secret_post"]"#, "client_secret_post"),
+        (#"["client_secret_basic"]"#, "client_secret_basic"),
         (#"["private_key_jwt","none"]"#, "none"), (#"["private_key_jwt"]"#, "none"),
     ])
     func `a client asks for a method that the server lists`(methods: String, expected: String) async throws {
@@ -97,6 +96,18 @@ struct RegistrationTests {
         _ = try await server.register(Self.metadata, transport: transport)
         let body = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
         #expect(body.contains(#""token_endpoint_auth_method":"\#(expected)""#))
+    }
+
+    // RFC 8414 §2: no list means Basic, which not every server supports alone.
+    @Test(arguments: [
+        (#"{"client_id":"c"}"#, "none"), (#"{"client_id":"c","client_secret":"s"}"#, "client_secret_basic"),
+        (#"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"client_secret_post"}"#, "client_secret_post"),
+    ])
+    func `a server that lists no method decides, and its answer says so`(answer: String, used: String) async throws {
+        let (server, transport) = try await server(TransportResponse(201, answer))
+        let client = try await server.register(Self.metadata, transport: transport)
+        let body = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
+        #expect(try !body.contains("token_endpoint_auth_method") && "\(client.authentication)" == used)
     }
 
     @Test(arguments: [
