@@ -51,7 +51,7 @@ package struct JSONScanner {
     /// Returns the object's own members in their order, and why the text isn't one JSON object; `nil` if it is.
     ///
     /// If something else than a page precedes the first object, its members are returned as well. What stands before and after
-    /// the object is `outside`, without blanks.
+    /// the object is `outside`, without blanks and control characters around it.
     mutating func object() -> (members: [Member], outside: [UInt8], problem: String?) {
         // The text may begin with a byte order mark.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
@@ -73,7 +73,7 @@ package struct JSONScanner {
     }
 
     private func trimmed(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        let isBlank = { (byte: UInt8) in " \t\r\n".utf8.contains(byte) }
+        let isBlank = { (byte: UInt8) in byte <= UInt8(ascii: " ") }
         return text.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
     }
 
