@@ -113,6 +113,9 @@ extension DataLoadingError: Redacted, DescribedError {
             "The server refused the proof because of its nonce (\(serversWords))"
         case .unauthorized where error == "insufficient_scope":
             "The server refused the token for its scope (\(serversWords)): ask for the scope \(scope ?? "that the resource needs")"
+        // RFC 9470.
+        case .unauthorized where error == "insufficient_user_authentication":
+            "The server requires a newer or stronger sign-in of the user (\(serversWords)): have the user sign in again"
         case .unauthorized where isSecondRefusal:
             "The server refused a new token as well (\(serversWords)): check the audience and the scope that it expects"
         case .unauthorized where !carriedToken:

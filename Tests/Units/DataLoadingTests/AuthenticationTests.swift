@@ -152,6 +152,22 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.count == 1 && server.authorizationServer.loadsStarted == 1)
     }
 
+    // RFC 9470; RFC 6750 has the second one with a 403.
+    @Test(arguments: [
+        ("insufficient_user_authentication", "requires a newer or stronger sign-in of the user"),
+        ("insufficient_scope", "refused the token for its scope"),
+    ])
+    func `a 401 that wants more than a valid token is no other kind of authentication`(code: String, words: String) async throws {
+        let server = try ResourceServer { _ in
+            ResourceServer.status(401, "WWW-Authenticate: Bearer error=\"\(code)\", acr_values=\"a\", scope=\"b\"\r\n")
+        }
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await server.loader().perform(Request(url: server.url))
+        }
+        #expect(error?.code == .unauthorized && error?.description.contains(words) == true)
+        #expect(server.arrivals.all.count == 1 && server.authorizationServer.loadsStarted == 1)
+    }
+
     @Test func `what a server says of a token is shown without the token`() async throws {
         let server = try ResourceServer { arrival in
             let token = arrival.token ?? ""
