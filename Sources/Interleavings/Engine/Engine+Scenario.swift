@@ -33,7 +33,7 @@ extension Engine {
 
     /// Notes which task of the runtime a spawned task is.
     func begin(spawned number: Int) {
-        let (identity, job) = (TaskIdentity.current, Job.current)
+        let (identity, job) = (TaskIdentity.current, Job.current?.task)
         state.withLock { state in
             guard state.phase != .over else { return }
             (state.spawned[number].identity, state.spawned[number].job) = (identity, job)

@@ -48,8 +48,9 @@ extension Engine.State {
         guard recorder != nil else { return [:] }
         var places: [String: String] = [:]
         for task in spawned.filter({ !$0.hasEnded }).prefix(20) {
-            let stopped = ready.first { name(of: $0.task) == task.name && $0.callSite != nil }
-            places[task.name] = stopped.map { $0.callSite?() } ?? function(of: task.job)
+            let stopped = ready.first { $0.wait != nil && name(of: $0.task) == task.name }
+            let callSite = stopped.flatMap { callSites[$0.task] }
+            places[task.name] = callSite.map { $0() } ?? task.job.flatMap { session?.whereabouts(of: $0) }
         }
         return places
     }

@@ -54,8 +54,6 @@ extension Engine {
         let since: Int
         /// The condition that a stopped thread waits for; `nil`: it can continue at any time.
         var wait: Wait?
-        /// Names the function that waits, if the execution makes a report.
-        var callSite: (@Sendable () -> String?)?
         /// The priority of a job that a step has sent to an actor; `nil`: something else.
         var priority: UInt8?
         /// Whether it is the step's own task, which went to the actor as its last act: its thread may have been held up before that,
@@ -108,7 +106,7 @@ extension Engine {
         /// The runtime's task, once it has begun.
         var identity: TaskIdentity?
         /// The same as a job, which is alive until the task ends.
-        var job: Job?
+        var job: UnownedJob?
         /// Whether it has ended, or was killed.
         var hasEnded = false
         /// Whether this task waited for something unknown when the engine reported that nothing could run.
@@ -152,6 +150,8 @@ extension Engine {
         /// The threads whose step sleeps, and what they made runnable.
         var sleepers: [Sleeper] = []
         var readyBySleepers: [Entry] = []
+        /// Names the functions in which stopped threads wait, by their tasks, if the execution makes a report.
+        var callSites: [Int: @Sendable () -> String?] = [:]
         /// The threads whose sleeping step was given up.
         var lostThreads: [Sleeper] = []
         var timers: [Timer] = []

@@ -89,7 +89,8 @@ extension Engine {
             let work = Work.thread(thread)
             let since = state.steps
             var next = Entry(work: work, turn: entry.turn, task: entry.task, since: since, wait: wait)
-            (next.process, next.callSite) = (entry.process, callSite)
+            next.process = entry.process
+            if let callSite { state.callSites[entry.task] = callSite }
             state.add(next, isLate: isLate)
         }
     }
