@@ -65,6 +65,13 @@ struct Workload: Sendable {
             let services = keys(Int.self)
             for _ in 0..<count { try await reloaded(services[0]) }
         },
+        // All are open at once.
+        Workload("streams") { count in
+            let service = TokenService(loader: Ready())
+            var streams = (0..<count).map { _ in service.events() }
+            streams.removeAll()
+            use(streams)
+        },
         Workload("miss") { count in
             for _ in 0..<count { use(try await TokenService(loader: Ready()).retrieveToken()) }
         },

@@ -152,7 +152,8 @@ package final class EventHub<Event: Sendable>: Sendable {
 
     private struct Subscribers {
         var next = 0
-        var streams: [(id: Int, subscriber: Subscriber)] = []
+        /// By their numbers, so that the end of one takes no longer if there are many.
+        var streams: [Int: Subscriber] = [:]
     }
 
     private let subscribers = Lock(Subscribers())
@@ -175,11 +176,12 @@ package final class EventHub<Event: Sendable>: Sendable {
         use.begin()
         let id = subscribers.withLock { subscribers in
             subscribers.next += 1
-            subscribers.streams.append((subscribers.next, (continuation, isMeant)))
+            subscribers.streams[subscribers.next] = (continuation, isMeant)
             return subscribers.next
         }
         continuation.onTermination = { [weak self] _ in
-            self?.subscribers.withLock { $0.streams.removeAll { $0.id == id } }
+            // Released after unlocking: `isMeant` may hold foreign objects.
+            _ = self?.subscribers.withLock { $0.streams.removeValue(forKey: id) }
         }
         return stream
     }
@@ -196,8 +198,9 @@ package final class EventHub<Event: Sendable>: Sendable {
         }
     }
 
+    /// In the order in which they subscribed, sorted outside the lock.
     private var current: [Subscriber] {
-        subscribers.withLock { $0.streams.map { $0.subscriber } }
+        subscribers.withLock { $0.streams }.sorted { $0.key < $1.key }.map(\.value)
     }
 }
 
