@@ -191,6 +191,18 @@ import Musl
         gate.signal()
     }
 
+    #if os(Linux)
+    @Test func `are not said to wait for a lock if they wait for input`() async throws {
+        let pipe = Pipe()
+        let failure = try await blockedFailure(granularity: .accesses) { simulation in
+            simulation.spawn("reader") { read(from: pipe) }
+        }
+        #expect(failure.problem?.code == .blockedThread)
+        #expect("\(failure)".contains("input or another call of the system, which is no lock"), "\(failure)")
+        try pipe.fileHandleForWriting.close()
+    }
+    #endif
+
     @Test(.enabled(if: isThorough, "it computes for seconds: it runs in release builds, and with THOROUGH=1"))
     func `are not taken for those of a long exploration inside a step`() async throws {
         let watchdog = Watchdog(Settings(stepSeconds: 0.5))
@@ -206,8 +218,10 @@ import Musl
         }
     }
 
-    private func blockedFailure(_ scenario: @escaping Scenario) async throws -> ScheduleFailure {
-        let settings = Settings(stepSeconds: 0.5)
+    private func blockedFailure(
+        granularity: Granularity = .jobs, _ scenario: @escaping Scenario
+    ) async throws -> ScheduleFailure {
+        let settings = Settings(granularity: granularity, stepSeconds: 0.5)
         let watchdog = Watchdog(settings)
         let exploration = Exploration(
             settings: settings, countsFailures: false, watchdog: watchdog, scenario: scenario)
@@ -252,6 +266,8 @@ private func exploreUntil(
 }
 
 private func Interleavings_abort() { abort() }
+
+private func read(from pipe: Pipe) { _ = pipe.fileHandleForReading.availableData }
 
 /// An overlapping access.
 private final class Overlap {
