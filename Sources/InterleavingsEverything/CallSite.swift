@@ -44,7 +44,7 @@ enum CallSite {
 
     /// The prefixes of names that aren't the program's: a module's name follows its length, and `$sS` is a standard type.
     private static let others = [
-        "$s13Interleavings", "$s23InterleavingsEverything", "$s23TokenServiceConcurrency", "$ss", "$sS", "$s8Dispatch",
-        "$s10Foundation",
+        "$s13Interleavings", "$s20InterleavingsTesting", "$s23InterleavingsEverything",
+        "$s23TokenServiceConcurrency", "$ss", "$sS", "$s8Dispatch", "$s10Foundation", "$s7Testing",
     ]
 }

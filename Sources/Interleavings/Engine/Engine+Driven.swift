@@ -45,7 +45,9 @@ extension Engine: DrivenEngine {
     private static let sleepsAtEnd = 100
 
     package func sleep(_ job: consuming ExecutorJob, for duration: Duration) {
-        wait(for: duration, Suspension(sleep: Job(sleep: job)), sleeper: Job.currentTask)
+        let sleeper = Job.currentTask
+        state.withLock { state in state.taskNumbers[sleeper].map { state.noteWait(.sleep, of: $0) } }
+        wait(for: duration, Suspension(sleep: Job(sleep: job)), sleeper: sleeper)
     }
 
     /// - Returns: The timer's number; `nil`: the timer is gone.
@@ -77,6 +79,12 @@ extension Engine: DrivenEngine {
 }
 
 extension Engine.State {
+    mutating func noteWait(_ wait: Trace.Wait, of task: Int) {
+        guard recorder != nil else { return }
+        let name = name(of: task)
+        recorder?.note(wait, of: name)
+    }
+
     mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
 
     /// Ends the sleep of a task that was cancelled and continues early: otherwise time would move to its deadline.

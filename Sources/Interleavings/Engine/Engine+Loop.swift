@@ -90,7 +90,8 @@ extension Engine.State {
             omissions.insert(.starvation)
             return 0
         }
-        guard candidates.count > 1 else { return 0 }
+        // From the hold on, the recorded choices don't fit.
+        guard candidates.count > 1, hold.map({ steps + 1 < $0.from }) ?? true else { return 0 }
         let pick = chooser.choose(among: candidateTasks, offer)
         append(choice: pick)
         if offer.isOverdue, pick > 0 { isUnfair = true }

@@ -27,16 +27,11 @@ extension Engine.State {
     /// Fills `candidates` and `candidateTasks`: first the overdue candidate, else the task that ran last, else the oldest; time
     /// comes last.
     mutating func findCandidates(time: TimeModel, stepLimit: Int) -> Offer {
-        searches += 1
-        candidates.removeAll(keepingCapacity: true)
-        candidateTasks.removeAll(keepingCapacity: true)
-        for index in ready.indices where isCandidate(index) { add(index, ready[index].task) }
-        if hasRunningTimer() {
-            if candidates.isEmpty || time == .anytime {
-                add(Self.timeIndex, Self.timeTask)
-            } else {
-                omissions.insert(.earlyTimer)
-            }
+        if let hold { isHolding = phase == .running && hold.isOn(after: steps, stepLimit: stepLimit) }
+        addCandidates(time)
+        if isHolding, hold?.movesTime == true ? candidates.isEmpty : candidates.allSatisfy({ $0 == Self.timeIndex }) {
+            isHolding = false
+            addCandidates(time)
         }
         var offer = Offer(current: current())
         let patience = patience(among: candidates.count, stepLimit: stepLimit)
@@ -49,6 +44,19 @@ extension Engine.State {
         }
         offer.isOverdue = overdue != nil && candidates.count > 1
         return offer
+    }
+
+    private mutating func addCandidates(_ time: TimeModel) {
+        searches += 1
+        candidates.removeAll(keepingCapacity: true)
+        candidateTasks.removeAll(keepingCapacity: true)
+        for index in ready.indices where isCandidate(index) { add(index, ready[index].task) }
+        guard hasRunningTimer() else { return }
+        if candidates.isEmpty || time == .anytime {
+            add(Self.timeIndex, Self.timeTask)
+        } else {
+            omissions.insert(.earlyTimer)
+        }
     }
 
     private mutating func current() -> Int? { lastTask == Self.timeTask ? nil : candidateTasks.firstIndex(of: lastTask) }
@@ -67,6 +75,7 @@ extension Engine.State {
 
     private mutating func isCandidate(_ index: Int) -> Bool {
         if let process = ready[index].process, isFrozen(process) { return false }
+        if isHolding, ready[index].task == root?.number { return false }
         guard ready[index].isThread else { return !isBehindEqual(index) && isNext(index, ready[index].turn) }
         // A thread that stopped inside a step still has its turn.
         switch ready[index].wait {

@@ -199,6 +199,9 @@ extension Engine {
         var isInStep = false
         /// The step before which a replay stops; `nil`: it has already stopped, or runs to its end.
         var stop: Int?
+        /// Where the scenario's own task goes on only when nothing else can; `nil`: nowhere.
+        let hold: Replay.Hold?
+        var isHolding = false
         /// The step at which winding down is given up.
         var endLimit = Int.max
         /// An overdue task was passed over, as only an exhaustive exploration does.
@@ -231,7 +234,8 @@ extension Engine {
             self.blackBox = blackBox
             self.omitted = omitted
             recorder = records ? Recorder() : nil
-            if case .replay(let replay) = chooser { stop = replay.stop }
+            let replay: Replay? = if case .replay(let replay) = chooser { replay } else { nil }
+            (stop, hold) = (replay?.stop, replay?.hold)
         }
 
         /// The state of an execution that is over.

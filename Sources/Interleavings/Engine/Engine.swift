@@ -88,6 +88,7 @@ final class Engine: Sendable {
             // A yield is not a separate step: the task can run from the next step on.
             if job.isYield, origin != .outside, state.phase != .over {
                 state.resumptions.append(.yield(job, process: state.process))
+                state.noteWait(.yield, of: state.lastTask)
                 return true
             }
             if job.isDrain { state.omissions.insert(actor == nil ? .queuedCalls : .queuedReturns) }

@@ -85,10 +85,22 @@ struct Replay: Sendable {
     var decisions = 0
     /// The step before which the execution stops; `nil`: it runs to its end.
     let stop: Int?
+    let hold: Hold?
 
-    init(choices: [Int], stop: Int? = nil) {
+    /// From a step on, the scenario's own task goes on only when nothing else can run.
+    struct Hold: Sendable {
+        let from: Int
+        /// Whether time moves before it goes on.
+        let movesTime: Bool
+
+        /// Ends even if something else can always run.
+        func isOn(after steps: Int, stepLimit: Int) -> Bool { steps + 1 >= from && steps < from + stepLimit / 4 }
+    }
+
+    init(choices: [Int], stop: Int? = nil, hold: Hold? = nil) {
         self.choices = choices
         self.stop = stop
+        self.hold = hold
     }
 
     /// The next choice.

@@ -32,6 +32,7 @@ extension Exploration {
         recorded.doubted = tasks(neededBy: recorded)
         var failure = failure(shrunk.clarified(recorded.error ?? error), recorded)
         failure.minimality = shrunk.minimality
+        if isFirstFailure { failure.guess = guess(in: recorded) }
         if isFirstFailure { (failure.nearestPass, failure.crossing) = comparison(of: recorded) }
         summary.firstFailure = summary.firstFailure ?? failure
         if !countsFailures || outcome.hasLeftThreads { throw failure }

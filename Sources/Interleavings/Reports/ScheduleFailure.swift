@@ -27,6 +27,8 @@ public struct ScheduleFailure: Error, Sendable, Described {
     var nearestPass = NearestPass.unsought
     /// The suspension that another task crossed, if that probably caused the failure.
     var crossing: Crossing?
+    /// What the test guesses; `nil`: nothing that is known.
+    var guess: Guess?
     /// The tasks that had not ended although nothing could run, because they waited for something unknown to the explorer,
     /// and where they wait.
     var doubted: [String] = []
@@ -63,9 +65,10 @@ public struct ScheduleFailure: Error, Sendable, Described {
         [trace.earlyTimer, trace.overtaking].compactMap { $0.map { PlainText.clean($0) + "\n" } }.joined()
     }
 
-    /// The sentence about a task that ran during another one's `await`; `nil` if none is known to be the cause.
-    var blame: String? {
-        crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
+    /// The sentences about a test that guesses, or a task that ran during another one's `await`; `nil`: no cause is known.
+    package var blame: String? {
+        if let guess { return PlainText.clean(guess.sentences) }
+        return crossing.flatMap { crossing in settings.doors.map { PlainText.clean(crossing.sentence($0.line)) } }
     }
 
     /// The introduction to the replay line: an escape may not recur, and a stopped replay can continue.

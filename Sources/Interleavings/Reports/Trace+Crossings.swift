@@ -19,8 +19,25 @@ private struct Call {
         if let step { runs.append(Run(step: step, address: address)) }
     }
 
+    var base: Substring { FunctionName(name).base }
+    var type: Substring { FunctionName(name).type }
+}
+
+/// The parts of a function's name.
+struct FunctionName {
+    private let name: String
+
+    init(_ name: String) { self.name = name }
+
     /// The function itself, or the one that contains a closure.
-    var base: Substring { name.ranges(of: " in ").last.map { name[$0.upperBound...] } ?? name[...] }
+    var base: Substring {
+        var rest = name[...]
+        // A function's own name may contain " in ", between backticks.
+        while !rest.hasPrefix("`"), let range = rest.firstRange(of: " in "), !rest[..<range.lowerBound].contains("`") {
+            rest = rest[range.upperBound...]
+        }
+        return rest
+    }
 
     /// The type of which it is a member; empty: it is not a member.
     var type: Substring {

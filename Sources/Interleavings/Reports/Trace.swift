@@ -24,6 +24,12 @@ package struct Trace: Sendable, Equatable {
         package let kind: Kind
     }
 
+    /// A wait that no event ends.
+    enum Wait: Sendable, Equatable {
+        case yield
+        case sleep
+    }
+
     /// One step: a task ran until it suspended or ended, a queue ran a block, a thread ran to its next interleaving point,
     /// or time moved on.
     package struct Step: Sendable, Equatable {
@@ -59,6 +65,8 @@ package struct Trace: Sendable, Equatable {
     package internal(set) var steps: [Step] = []
     /// For each step the functions in which its task continued, as addresses, the innermost first; empty: unknown.
     var functions: [[UInt]] = []
+    /// For each step the wait that it ends; `nil`: another one, or none.
+    var waits: [Wait?] = []
     /// For each step the number of its lane, which distinguishes actors of one type.
     var lanes: [Int] = []
     /// The first timer that fired while work could run, and the first job that overtook another, as sentences; `nil`: none did.
@@ -69,6 +77,7 @@ package struct Trace: Sendable, Equatable {
 /// Collects a trace while an execution runs.
 struct Recorder: Sendable {
     private(set) var trace = Trace()
+    private var waits: [String: Trace.Wait] = [:]
 
     mutating func name(_ name: String) {
         if !name.isEmpty, !trace.names.contains(name) { trace.names.append(name) }
@@ -94,7 +103,10 @@ struct Recorder: Sendable {
         trace.steps.append(step)
         trace.lanes.append(lane)
         trace.functions.append([])
+        trace.waits.append(waits.removeValue(forKey: step.task))
     }
+
+    mutating func note(_ wait: Trace.Wait, of task: String) { waits[task] = wait }
 
     /// Records where the task of the last step continues.
     mutating func note(functions: [UInt]) {
