@@ -8,8 +8,8 @@ public import Interleavings
 /// }
 /// ```
 ///
-/// An error that the closure throws fails the schedule, as an expectation does. It has been run under Swift Testing only: in a process
-/// of XCTest, explorations of everything end with a sleep that isn't driven.
+/// An error that the closure throws fails the schedule, as an expectation does. So it works in a method of XCTest; an
+/// assertion of XCTest fails the schedule if the test case hands it to ``failSchedule(_:at:)``.
 ///
 /// - Parameters:
 ///   - schedules: How many schedules to run; 0: the body runs once, as without this function.
@@ -65,4 +65,18 @@ public func exploreTogether(
         }
         for task in tasks { try await task.value }
     }
+}
+
+/// Fails the current schedule, for test libraries whose failures don't come by themselves.
+///
+/// On Linux, a test case of XCTest calls it in its `recordFailure(withDescription:inFile:atLine:expected:)`.
+///
+/// - Parameters:
+///   - reason: What the report says.
+///   - place: The place in the code, such as `MirrorTests.swift:31`, which tells failures apart.
+/// - Returns: Whether there is a schedule to fail; `false`: record the failure as usual.
+public func failSchedule(_ reason: String, at place: String) -> Bool {
+    guard let simulation = Simulation.current else { return false }
+    simulation.fail(reason, at: place)
+    return true
 }
