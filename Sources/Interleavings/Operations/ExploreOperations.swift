@@ -29,6 +29,7 @@
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves.
 ///   - ordering: In which order jobs run that have reached an actor.
+///   - machine: How long a task that could run may be left without a processor.
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
@@ -47,6 +48,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
     schedules: Strategy = .mixed(schedules: 100),
     time: TimeModel = .whenIdle,
     ordering: ActorOrdering = .arrival,
+    machine: MachineModel = .fair,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -57,8 +59,8 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
     fileID: StaticString = #fileID, line: UInt = #line
 ) async throws -> ExplorationSummary {
     try await exploreOperations(
-        operations, programs: programs, schedules: schedules, time: time, ordering: ordering, granularity: granularity,
-        driving: driving, stepLimit: stepLimit,
+        operations, programs: programs, schedules: schedules, time: time, ordering: ordering, machine: machine,
+        granularity: granularity, driving: driving, stepLimit: stepLimit,
         of: { simulation in (subject: try await subject(simulation), history: History(specification)) },
         perform: { made, operation, task in
             let outcome = try await made.history.record(task, operation) { try await perform(made.subject, operation) }
@@ -79,6 +81,7 @@ public func exploreOperations<Specification: SequentialSpecification, Subject: S
 ///   - schedules: The schedules of each program.
 ///   - time: When the simulation's clock moves.
 ///   - ordering: In which order jobs run that have reached an actor.
+///   - machine: How long a task that could run may be left without a processor.
 ///   - granularity: Where tasks may be switched.
 ///   - driving: Which code to drive.
 ///   - stepLimit: How many steps one execution may have.
@@ -97,6 +100,7 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
     schedules: Strategy = .mixed(schedules: 100),
     time: TimeModel = .whenIdle,
     ordering: ActorOrdering = .arrival,
+    machine: MachineModel = .fair,
     granularity: Granularity = .jobs,
     driving: Driving = .preferred,
     stepLimit: Int = 10_000,
@@ -115,7 +119,8 @@ public func exploreOperations<Operation: Sendable, Subject: Sendable>(
         schedules: overrides.applied(to: schedules), granularity: granularity, overrides: overrides
     ) { program in
         try await explore(
-            schedules, time: time, ordering: ordering, granularity: granularity, driving: driving, stepLimit: stepLimit,
+            schedules, time: time, ordering: ordering, machine: machine, granularity: granularity, driving: driving,
+            stepLimit: stepLimit,
             { simulation in
                 let subject = try await subject(simulation)
                 let tasks = program.tasks.enumerated().map { number, picks in
