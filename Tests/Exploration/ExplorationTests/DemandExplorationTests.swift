@@ -19,8 +19,8 @@ import TokenServiceConcurrency
                     begun += 1
                     return begun
                 }
-                let latency = simulation.choose("latency of \(number)", among: [.zero, .seconds(1), .seconds(40)]) ?? .zero
-                try await simulation.clock.sleep(for: latency)
+                let latency = simulation.choose("latency of \(number)", among: [Duration.zero, .seconds(1), .seconds(40)])
+                try await simulation.clock.sleep(for: latency ?? .zero)
                 if simulation.choose("result of \(number)", 3) == 0 { throw LoadFailure(remedy: .retry) }
                 return AccessToken("\(number)", lifetime: .seconds(simulation.choose("life", 2) == 0 ? 60 : 3_600))
             }
