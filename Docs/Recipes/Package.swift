@@ -31,6 +31,11 @@ let package = Package(
                 product("NIOSSL", of: "swift-nio-ssl"),
             ]),
         .target(
+            name: "InMiddleware",
+            dependencies: [
+                product("AccessTokens"), product("AccessTokensOAuth"), product("HTTPTypes", of: "swift-http-types"),
+            ]),
+        .target(
             name: "ToSwiftLog",
             dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Logging", of: "swift-log")]),
         .target(
@@ -112,6 +117,12 @@ let package = Package(
             ], path: "Tests/worker"),
         // A link to the servers of this package's own tests; so is a file of the tests.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
+        .testTarget(
+            name: "MiddlewareTests",
+            dependencies: [
+                "InMiddleware", product("AccessTokens"), product("AccessTokensOAuth"),
+                product("HTTPTypes", of: "swift-http-types"),
+            ]),
         .testTarget(
             name: "RecipesTests",
             dependencies: [
