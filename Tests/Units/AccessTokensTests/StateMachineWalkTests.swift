@@ -20,13 +20,13 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `56: the 1,500 states nearest to the start keep every promise if callers have demands`(isRepeatable: Bool) async {
-        await walk(from: World(callers: 2, isRepeatable: isRepeatable, demands: true), visits: 1_500)
+    func `56: the 3,000 states nearest to the start keep every promise if a caller has demands`(isRepeatable: Bool) async {
+        await walk(from: World(callers: 1, isRepeatable: isRepeatable, demands: true), visits: 3_000)
     }
 
-    @Test(.thorough, arguments: [true, false])
-    func `56: the same in every reachable state`(isRepeatable: Bool) async {
-        await walk(from: World(callers: 2, isRepeatable: isRepeatable, demands: true))
+    @Test(.thorough, arguments: [(1, true), (1, false), (2, true), (2, false)])
+    func `56: the same in every reachable state of one or two callers`(callers: Int, isRepeatable: Bool) async {
+        await walk(from: World(callers: callers, isRepeatable: isRepeatable, demands: true))
     }
 
     @Test(.thorough, arguments: [true, false])
