@@ -56,7 +56,7 @@ struct TakeTests {
             for page in RecipePage.all where page.target != "AsATool" {
                 let taken = try await take(page.target)
                 #expect(taken.status == 0)
-                let lines = try #require(try page.text().firstMatch(of: /(?s)```\n(.*?)```/)?.1)
+                let lines = try #require(try page.text().firstMatch(of: /(?s)besides this package:\n\n```\n(.*?)```/)?.1)
                 #expect(taken.output.contains(lines), "\(page): \(taken.output)")
                 let sources = recipes.appending(path: "Sources/\(page.target)")
                 for file in try FileManager.default.contentsOfDirectory(atPath: sources.path) {
@@ -122,7 +122,7 @@ struct TakeTests {
             let unknown = try await take("WithTracing", "Nothing")
             #expect(
                 unknown.status == 64
-                    && unknown.output.contains("there is no recipe Nothing; there are: BehindHummingbird InPostgreSQL"))
+                    && unknown.output.contains("there is no recipe Nothing; there are: AsAServer AsATool"))
             try write("// mine\n", to: file)
             let refused = try await take("WithTracing", "ToSwiftLog")
             #expect(refused.status == 64 && refused.output.contains(file))
