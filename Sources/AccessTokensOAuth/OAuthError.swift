@@ -19,7 +19,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
         public static let invalidConfiguration = Code(text: "invalidConfiguration")
         /// There is no usable refresh token, so nothing was sent.
         ///
-        /// No user has signed in since the start or the last sign-out, or the token is bound to another key.
+        /// No user has signed in since the start or the last sign-out, the server has issued none, or it is bound to another key.
         public static let notSignedIn = Code(text: "notSignedIn")
         /// The client's credentials or the grant could not be created or read; nothing was sent.
         public static let credentialsUnavailable = Code(text: "credentialsUnavailable")
@@ -174,7 +174,7 @@ extension OAuthError: Redacted, DescribedError {
     package var text: String {
         switch problem {
         case .invalidConfiguration(let detail): "The configuration is invalid, so nothing was sent: \(detail)."
-        case .notSignedIn: "There is no refresh token, because no user is signed in; nothing was sent."
+        case .notSignedIn: "There is no refresh token: no user is signed in, or the server gave none. Nothing was sent."
         case .boundToAnotherKey: "The refresh token is bound to a key other than the client's: sign in again. Nothing was sent."
         case .credentialsUnavailable(let detail): "The credentials are unavailable, so nothing was sent: \(detail)."
         case .callbackMismatch(let detail):

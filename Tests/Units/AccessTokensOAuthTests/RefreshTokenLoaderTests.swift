@@ -85,7 +85,7 @@ struct RefreshTokenLoaderTests {
         let failure = try await loader.failure(replacing: previous)
         #expect(failure.code == .notSignedIn)
         #expect(failure.remedy == .signIn)
-        #expect("\(failure)".contains("no user is signed in; nothing was sent"))
+        #expect("\(failure)".contains("no user is signed in, or the server gave none. Nothing was sent"))
         #expect(transport.requests.isEmpty)
     }
 
@@ -93,7 +93,7 @@ struct RefreshTokenLoaderTests {
         let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(), transport: transport))
         let error = try #require(await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() })
         #expect(error.remedy == .signIn && transport.requests.isEmpty)
-        let cause = "There is no refresh token, because no user is signed in; nothing was sent."
+        let cause = "There is no refresh token: no user is signed in, or the server gave none. Nothing was sent."
         let advice = "There is no valid grant. Sign in again, and pass the new token to replace(with:)."
         #expect("\(error)".hasPrefix("\(advice) Cause: \(cause)"))
     }
