@@ -5,6 +5,11 @@ package enum HTTPToken {
     /// Returns whether a text is such a name.
     package static func isValid(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(contains) }
 
+    /// Returns whether a text can be a header's value: a line break would start another header.
+    package static func isHeaderValue(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) }
+    }
+
     /// Returns whether a header is the connection's own: it follows from the URL and the body, so no request may set it.
     ///
     /// With another length or encoding than the body has, the rest of it would be read as the next request; another host would

@@ -49,10 +49,7 @@ struct Message: Sendable {
             "the names of two headers differ only in case")
         for (name, value) in request.headers {
             try require(HTTPToken.isValid(name), "the name of a header is not a valid token")
-            // A line break would start another header.
-            try require(
-                value.utf8.allSatisfy { $0 == 0x09 || (0x20 <= $0 && $0 != 0x7F) },
-                "the header '\(name)' contains control characters")
+            try require(HTTPToken.isHeaderValue(value), "the header '\(name)' contains control characters")
             try require(
                 !HTTPToken.isOfConnection(name),
                 "the header '\(name)' is the connection's own, and follows from the URL and the body: leave it out")
@@ -84,8 +81,9 @@ struct Message: Sendable {
         // Then the session's delegate doesn't let the cache keep the answer, whose URL has the token.
         if request.url != url { request.cachePolicy = .reloadIgnoringLocalCacheData }
         request.httpMethod = method
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        for (name, value) in carried?.headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
+        // All at once: on Linux, `setValue` takes 400 instructions for each character.
+        let added = carried?.headers ?? [:]
+        request.allHTTPHeaderFields = headers.filter { added.header($0.key) == nil }.merging(added) { $1 }
         switch body?.source {
         case nil: break
         case .data(let data): request.httpBody = data

@@ -165,10 +165,9 @@ struct RequestRunner: Sendable {
     ) async throws -> CarriedToken? {
         guard let (token, session) = found else { return nil }
         guard token.isOfDPoP, let maker = session.proof else { return CarriedToken(token: token, usage: session.usage) }
+        let proof: RequestProof
         do {
-            let proof = try await maker.proof(
-                method: message.method, url: message.url, accessToken: token.value, nonce: nonce)
-            return CarriedToken(token: token, usage: session.usage, maker: maker, proof: proof)
+            proof = try await maker.proof(method: message.method, url: message.url, accessToken: token.value, nonce: nonce)
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             // The text of the program's own error may contain a secret.
@@ -176,6 +175,9 @@ struct RequestRunner: Sendable {
                 error is any TokenLoadFailure ? "\(error)" : "signing failed with an error of type \(type(of: error))."
             throw DataLoadingError(.proofUnavailable, detail: String(reason.dropLast()), underlying: error)
         }
+        guard proof.headers.allSatisfy({ HTTPToken.isValid($0) && HTTPToken.isHeaderValue($1) && !HTTPToken.isOfConnection($0) })
+        else { throw DataLoadingError(.proofUnavailable, detail: "it has a header that can't be sent") }
+        return CarriedToken(token: token, usage: session.usage, maker: maker, proof: proof)
     }
 }
 

@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensDPoP
+import AccessTokensHTTP
 import AccessTokensTesting
 import DataLoading
 import Foundation
@@ -244,6 +245,41 @@ struct ResourceTests {
             error?.description
                 == "There is no proof for the request, so nothing was sent: signing failed with an error of type Broken.")
         #expect(!texts(error as Any).contains("the-pin"))
+    }
+
+    /// A program's own proof, with any headers.
+    struct OwnProof: TokenProof {
+        let headers: [String: String]
+        var keyThumbprint: String { "own" }
+
+        func proof(method: String, url: URL, accessToken: String?, nonce: String?) async throws -> RequestProof {
+            RequestProof(headers: headers, nonce: nil, issued: .now)
+        }
+
+        func nonce(in headers: [String: String], from url: URL) -> String? { nil }
+    }
+
+    func loader(_ api: BoundAPI, sending headers: [String: String]) throws -> DataLoader {
+        let tokens = try OriginTokens(service("own"), for: [api.url], proof: OwnProof(headers: headers))
+        return DataLoaderFactory(tokens: tokens).makeLoader()
+    }
+
+    @Test(arguments: [["DPoP": "a\r\nX-Other: b"], ["DPoP": "a\u{0}"], ["D PoP": "a"], ["": "a"], ["Content-length": "0"]])
+    func `a proof with a header that can't be sent ends its request`(headers: [String: String]) async throws {
+        let api = try BoundAPI()
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(api, sending: headers).perform(Request(url: api.url))
+        }
+        #expect(error?.code == .proofUnavailable && api.facts.arrivals.isEmpty)
+    }
+
+    @Test func `a proof's header takes the place of the request's own, whatever case its name has`() async throws {
+        let api = try BoundAPI(script: [1: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"])
+        let request = Request(url: api.url, headers: ["dpop": "the request's", "X-Other": "b"])
+        #expect(try await loader(api, sending: ["DPoP": "the proof's"]).perform(request).status == 200)
+        let arrival = try #require(api.facts.arrivals.first)
+        #expect(BoundAPI.header("DPoP", in: arrival) == "the proof's" && BoundAPI.header("X-Other", in: arrival) == "b")
+        #expect(!arrival.contains("the request's"))
     }
 
     @Test func `what signs may take a minute, and then nothing is sent`() async throws {

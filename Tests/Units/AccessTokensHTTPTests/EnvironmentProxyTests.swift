@@ -18,7 +18,7 @@ import AccessTokensHTTP
     func `names a proxy that would read a request, but not its password`(
         environment: [String: String], variable: String
     ) throws {
-        let objection = EnvironmentProxy.objection(toPlainRequestTo: "127.0.0.1", in: environment)
+        let objection = EnvironmentProxy.objection(toPlainRequestTo: "127.0.0.1", in: { environment[$0] })
         #expect(try #require(objection).contains("\(variable) "))
         #expect(objection?.contains("SECRET") == false)
         #expect(objection?.contains("127.0.0.1") == true)
@@ -31,12 +31,23 @@ import AccessTokensHTTP
         ["http_proxy": proxy, "NO_PROXY": "127.0.0.1"], ["http_proxy": proxy, "no_proxy": "", "NO_PROXY": "127.0.0.1"],
     ])
     func `permits a request to a host without a proxy`(environment: [String: String]) {
-        #expect(EnvironmentProxy.objection(toPlainRequestTo: "127.0.0.1", in: environment) == nil)
+        #expect(EnvironmentProxy.objection(toPlainRequestTo: "127.0.0.1", in: { environment[$0] }) == nil)
+    }
+
+    @Test func `needs no more than five variables of the environment`() {
+        var asked: Set<String> = []
+        for proxy in [nil, Self.proxy] {
+            _ = EnvironmentProxy.objection(toPlainRequestTo: "127.0.0.1") { variable in
+                asked.insert(variable)
+                return variable == "ALL_PROXY" ? proxy : nil
+            }
+        }
+        #expect(asked == ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"])
     }
 
     @Test func `compares the names of hosts without case`() {
         let environment = ["http_proxy": Self.proxy, "no_proxy": "LocalHost"]
-        #expect(EnvironmentProxy.objection(toPlainRequestTo: "LOCALHOST", in: environment) == nil)
+        #expect(EnvironmentProxy.objection(toPlainRequestTo: "LOCALHOST", in: { environment[$0] }) == nil)
     }
 }
 #endif
