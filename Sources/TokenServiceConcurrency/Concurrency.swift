@@ -1,22 +1,44 @@
 public import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// A `Mutex` whose critical sections Thread Sanitizer can order: the lock that all our modules use.
 ///
 /// Hold it for a few instructions: never across a suspension, never around foreign code. It is inlinable, so that each module
 /// compiles it for its own types: as generic code, it made a callback's hit take 50 % longer.
+///
+/// On Linux the kernel hands a contended `Mutex` over to the thread that has waited longest, which must be scheduled first
+/// (swiftlang/swift#88440, until Swift 6.4). Meanwhile the running thread comes back and has to wait, too, and so on: with more
+/// threads than processors, each hit costs a switch of threads. So there a thread that finds the lock taken lets others run
+/// before it waits. `withLockIfAvailable` would compile each critical section twice: a load took 4 % more instructions. So the
+/// value stands beside the mutex, in the cell in which `Mutex` keeps its own, and which Swift 6.2 doesn't show.
 @usableFromInline
-package struct Lock<Value>: ~Copyable, Sendable {
+@safe package struct Lock<Value>: ~Copyable {
     // On Linux the slow path of `Mutex` is not instrumented: the sanitizer misses that an unlock happens before the next lock,
     // and reports races that don't exist. So each owner of the lock writes here before unlocking, and the next owner reads it
     // first, which tells the sanitizer. This adds no ordering beyond the mutex's. The load and the store, both under the lock,
-    // are two plain moves on x86, so every build has them. `edge` is placed before the mutex, whose word comes first: after the
-    // mutex's value it would be on a second cache line, for which threads would contend.
+    // are two plain moves on x86, so every build has them. `edge` is placed before the value: after it, it would be on a second
+    // cache line, for which threads would contend.
     @usableFromInline let edge = Atomic<Bool>(false)
+    #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+    @usableFromInline let mutex = Mutex(())
+    /// Accessed by the owner of the mutex only.
+    @usableFromInline let cell: _Cell<Value>
+    #else
     @usableFromInline let mutex: Mutex<Value>
+    #endif
 
     /// Creates a lock around a value.
     @inlinable package init(_ value: consuming sending Value) {
+        #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+        cell = _Cell(value)
+        #else
         mutex = Mutex(value)
+        #endif
     }
 
     /// Runs `body` with exclusive access to the value.
@@ -27,13 +49,37 @@ package struct Lock<Value>: ~Copyable, Sendable {
     package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
+        #if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+        if !mutex._unsafeTryLock() { yieldAndLock(mutex) }
+        _ = edge.load(ordering: .acquiring)
+        defer {
+            edge.store(true, ordering: .releasing)
+            mutex._unsafeUnlock()
+        }
+        return unsafe try body(&cell._address.pointee)
+        #else
         try mutex.withLock { value throws(Failure) in
             _ = edge.load(ordering: .acquiring)
             defer { edge.store(true, ordering: .releasing) }
             return try body(&value)
         }
+        #endif
     }
 }
+
+#if os(Linux) && compiler(>=6.3) && compiler(<6.4)
+// Safe: the value comes in by `sending`, and only the owner of the mutex accesses it, as with `Mutex` itself.
+extension Lock: @unchecked Sendable {}
+
+/// Lets other threads run, and then waits for the mutex.
+@usableFromInline
+func yieldAndLock(_ mutex: borrowing Mutex<Void>) {
+    sched_yield()
+    mutex._unsafeLock()
+}
+#else
+extension Lock: Sendable {}
+#endif
 
 // MARK: Exploring
 
