@@ -19,8 +19,9 @@ struct Settings {
     init(
         _ environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws {
-        let server = environment["REPORTS_SERVER"] ?? "https://login.example.com"
-        guard let server = URL(string: server) else {
+        let address =
+            environment["REPORTS_SERVER"] ?? "https://login.example.com"
+        guard let server = URL(string: address) else {
             throw CocoaError(.coderInvalidValue)
         }
         tokenURL = server.appending(path: "token")

@@ -69,7 +69,8 @@ struct Tool {
             case ["whoami"]: print(try await userName())
             case ["logout"]: try await logOut()
             default:
-                say("usage: \(settings.name) login [--browser] | whoami | logout")
+                let name = settings.name
+                say("usage: \(name) login [--browser] | whoami | logout")
                 return 64
             }
             return 0
