@@ -2,9 +2,11 @@ import AccessTokens
 import AccessTokensHTTP
 import HTTPTypes
 
-/// Sends each request with a token, and once more with another one if the server refuses it.
+/// Sends each request with a token, and once more with another one if the
+/// server refuses it.
 ///
-/// It has the shape of a middleware of generated clients, whatever their type of bodies. For Swift OpenAPI Generator:
+/// It has the shape of a middleware of generated clients, whatever their type
+/// of bodies. For Swift OpenAPI Generator:
 ///
 /// ```swift
 /// extension TokenMiddleware: ClientMiddleware {
