@@ -33,11 +33,11 @@ extension AccessTokenService {
 
     /// Passes `handler` a token that is good for at least this long, if the server issues such tokens.
     ///
-    /// See `TokenService.retrieveToken(validFor:within:)`. Handlers of later calls wait for this one.
+    /// See `TokenService.retrieveToken(validFor:within:)`. No other handler waits for this one.
     ///
     /// - Parameters:
     ///   - minimum: How long the token must be good, to its real expiry.
-    ///   - handler: Called once, on the queue, in the order of the calls.
+    ///   - handler: Called once, on the queue, as soon as there is an answer.
     public func retrieveToken(validFor minimum: Duration, then handler: @escaping Handler) {
         let seen = service.currentGeneration
         line.retrieve(handler) { try await $0.retrieveToken(validFor: minimum, seen: seen) }
@@ -46,9 +46,9 @@ extension AccessTokenService {
     /// Loads a token whatever is cached, and passes `handler` one whose load began after this call; see
     /// `TokenService.reloadToken(within:)`.
     ///
-    /// Handlers of later calls wait for this one.
+    /// No other handler waits for this one.
     ///
-    /// - Parameter handler: Called once, on the queue, in the order of the calls.
+    /// - Parameter handler: Called once, on the queue, as soon as there is an answer.
     public func reloadToken(then handler: @escaping Handler) {
         let seen = service.currentGeneration
         line.retrieve(handler) { try await $0.reloadToken(seen: seen) }

@@ -72,7 +72,9 @@ final class CallbackLine: Sendable {
         return advance { $0.append(call, insteadOf: refused, as: urgency) }
     }
 
-    /// Adds a call that asks for more than a valid token, as an operation that takes until its answer.
+    /// Serves a call that asks for more than a valid token.
+    ///
+    /// It has no place in the line: calls that a valid token serves would wait for its load there.
     func retrieve(_ handler: @escaping Handler, asking ask: @escaping @Sendable (TokenService) async throws -> AccessToken) {
         let call: Call
         do {
@@ -81,11 +83,9 @@ final class CallbackLine: Sendable {
             _ = answerOutOfTurn(handler, error)
             return
         }
-        perform { service, finish in
-            Task.detached(on: service.executor) { [service] in
-                let result = await Result { try await ask(service) }
-                finish { call.handler?(result) }
-            }
+        Task.detached(on: service.executor, priority: Urgency.current.priority) { [self] in
+            let result = await Result { try await ask(service) }
+            _ = advance { $0.answerOutOfTurn(call, with: result) }
         }
     }
 

@@ -84,7 +84,7 @@ extension AccessToken {
 
     /// The token that a vault keeps: the refresh token alone, which never expires.
     static func kept(_ token: AccessToken) -> AccessToken {
-        AccessToken(placeholder).with(grantOf: token)
+        AccessToken(placeholder, members: token.members).with(grantOf: token)
     }
 
     /// The same token without an expiration, if it has a refresh token.

@@ -87,8 +87,13 @@ struct ResponseReader {
                 AccessToken(
                     "", lifetime: .zero, scope: scope, refreshToken: refreshToken,
                     refreshTokenExpiration: expiration(of: refreshToken, replacing: previous),
-                    keyThumbprint: proof?.keyThumbprint), reason: error)
+                    keyThumbprint: proof?.keyThumbprint, members: keptMembers(of: previous, for: grant)), reason: error)
         }
+    }
+
+    /// The members of the token that a refresh replaces.
+    private func keptMembers(of previous: AccessToken?, for grant: Grant) -> [String: String] {
+        grant.refreshToken == nil ? [:] : previous?.members ?? [:]
     }
 
     /// Returns the answer's members if they can be read.
@@ -183,7 +188,7 @@ struct ResponseReader {
         let refreshIn = read.refreshIn.flatMap { refreshIn in
             lifetime.flatMap { .zero < refreshIn && refreshIn < $0 ? refreshIn : nil }
         }
-        var kept = grant.refreshToken == nil ? [:] : previous?.members ?? [:]
+        var kept = keptMembers(of: previous, for: grant)
         for name in keptMembers { if let text = members.value(name)?.kept { kept[name] = text } }
         kept.merge(read.members) { $1 }
         return AccessToken(

@@ -141,15 +141,21 @@ public final class StepUp: Sendable {
         let current = try await session.token(), service = session.service, generation = service.currentGeneration
         let text = Lack.claims(challenge).text
         let isKnown = state.withLock { state in
-            state.isVain(text, in: generation, of: service) || state.met.map { $0 == (text, current.value.hashValue) } ?? false
+            // The token with which another request met the same challenge does for this one, too, unless this one carried it.
+            state.isVain(text, in: generation, of: service)
+                || current.value != narrow.value && state.met.map { $0 == (text, current.value.hashValue) } ?? false
         }
         guard !isKnown, let brought = try await meet?(challenge, current) else {
             return current.value != narrow.value ? .token(current) : .nothing
         }
-        let token = try session.sendable(current.scope.map { brought.with(scope: brought.scope ?? $0) } ?? brought)
+        let token = current.scope.map { brought.with(scope: brought.scope ?? $0) } ?? brought
+        let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
         let installed = await service.widen(to: token, seen: session.generation) { latest in
-            latest?.value == current.value || StepUpScopes.covers(token.scope, latest?.scope ?? "")
+            // What can't be sent is handed over, with its grant.
+            (try? usable.get()) != nil
+                && (latest?.value == current.value || StepUpScopes.covers(token.scope, latest?.scope ?? ""))
         }
+        _ = try usable.get()
         // The user has signed out, or the program has installed a token with other scopes.
         guard let installed else { return .token(try await session.token()) }
         state.withLock { state in

@@ -62,11 +62,11 @@ extension TokenService {
             return token
         }
         do {
-            let deadline = deadline(after: limit), token = try await ask(.validFor(minimum), seen: seen, until: deadline).get()
+            let deadline = deadline(after: limit), token = try await ask(.validFor(minimum), seen: seen, until: deadline).answer.get()
             // One of an earlier run or of another service isn't what a load for this call has brought.
             guard await visit({ $0.machine.newest == 0 }) else { return token }
-            return try await ask(.validFor(minimum), seen: seen, until: deadline).get()
-        } catch let error as TokenServiceError where error.code == .deadlineExceeded {
+            return try await ask(.validFor(minimum), seen: seen, until: deadline).answer.get()
+        } catch let error as TokenServiceError where error.code == .deadlineExceeded || error.code == .loaderWaitsForItself {
             let snapshot = lobby.withLock { $0.snapshot }
             guard isSame, snapshot.hit.generation == seen, let token = snapshot.token(at: clock.now()) else { throw error }
             return token
@@ -92,12 +92,14 @@ extension TokenService {
     package nonisolated(nonsending) func reloadToken(within limit: Duration? = nil, seen: Int) async throws -> AccessToken {
         let deadline = deadline(after: limit), last = await visit { $0.machine.flights }
         while true {
-            let answer = try await ask(.loadedAfter(last), seen: seen, until: deadline)
-            // Another load may have answered: one that was running before, or was given up.
-            let (newest, flights) = await visit { ($0.machine.newest, $0.machine.flights) }
+            let (answer, flight) = try await ask(.loadedAfter(last), seen: seen, until: deadline)
+            // What the machine answers at once meets the demand.
+            guard let flight else { return try answer.get() }
             switch answer {
-            case .success(let token): if newest > last { return token }
-            case .failure(let error): if flights > last { throw error }
+            case .success(let token):
+                // Another load may have answered: one that was running before, or was given up. Yet another may have ended since.
+                if await visit({ $0.machine.newest > last && $0.machine.state.token?.value == token.value }) { return token }
+            case .failure(let error): if flight > last { throw error }
             }
         }
     }
@@ -247,21 +249,21 @@ extension TokenService {
         }
     }
 
-    /// The path of a call with a demand; a failure of what it waited for is returned, not thrown.
+    /// The path of a call with a demand; a failure of what it waited for is returned, not thrown, with the flight that it joined.
     private nonisolated(nonsending) func ask(
         _ demand: Machine.Demand, seen generation: Int, until deadline: Duration?
-    ) async throws -> Result<AccessToken, any Error> {
+    ) async throws -> (answer: Result<AccessToken, any Error>, flight: Int?) {
         let caller = try activeCaller(), urgency = caller.urgency
         let load = try beginWaiting()
         defer { endWaiting(load) }
-        let joining = try await visit(as: caller) {
-            try $0.askActor(demand, seen: generation, as: urgency, until: deadline)
+        let (joining, flight) = try await visit(as: caller) {
+            (try $0.askActor(demand, seen: generation, as: urgency, until: deadline), $0.machine.state.flightID)
         }
         switch joining {
-        case .answer(let token): return .success(token)
+        case .answer(let token): return (.success(token), nil)
         case .place(let place):
             if let deadline { wake(atLimit: deadline) }
-            return await Result { try await wait(at: place, as: urgency) }
+            return (await Result { try await wait(at: place, as: urgency) }, flight ?? 0)
         }
     }
 

@@ -11,7 +11,8 @@ extension TokenService {
     ///
     /// From this call on the service starts nothing by itself: no load, no refresh ahead, no store check. A valid token is still
     /// handed out. A caller that finds no token waits for the running load; if none runs, it gets
-    /// ``TokenServiceError/Code/drained``. A running load continues, and its token is saved. A load that waits for another key's
+    /// ``TokenServiceError/Code/drained``. A running load continues, and its token is saved; one that
+    /// still reads its store isn't begun. A load that waits for another key's
     /// or another process's load begins only if a caller waits for it. ``replace(with:)`` and ``reset()`` still work, and return
     /// when the store has saved or removed the token. ``resume()`` ends this state.
     ///

@@ -56,7 +56,7 @@ struct Grant: Sendable {
     func knows(_ other: AccessToken) -> Bool {
         guard let token else { return past.contains(other.grantDigest) }
         // A store may keep the access token alone.
-        let isSame = token.isSameGrant(as: other) || !other.isUnusable && token.value == other.value
+        let isSame = token.isSameGrant(as: other) || other.refreshToken == nil && !other.isUnusable && token.value == other.value
         return isSame || past.contains(other.grantDigest)
     }
 

@@ -117,8 +117,8 @@ extension GrantKeeper {
     /// Whether another service keeps the grant.
     var isLent: Bool { if case .lender = place { true } else { false } }
 
-    /// How long a read may take, within the limit of its load.
-    private var readLimit: Duration { min(loadTimeout, RefreshPolicy.storeTimeout) }
+    /// How long a read may take, within the limit of its load, of which a read before a load leaves half.
+    private var readLimit: Duration { min(isUnread ? loadTimeout : loadTimeout.divided(by: 2), RefreshPolicy.storeTimeout) }
 
     /// How long after its limit a load or an operation of the store is forgotten if it hasn't ended.
     ///
@@ -392,6 +392,8 @@ extension GrantKeeper {
         guard !isKnown else { return .gaveUp }
         // It must not be repeated over the other service's.
         lastWrite = nil
+        // A later sign-in there is found by the next caller.
+        isUnread = found == nil
         return found.map { .found($0.token, age: $0.age, isOfOther: true) } ?? .signedOut(isOfSession: true)
     }
 

@@ -24,7 +24,7 @@ extension TokenService {
         private(set) var fenced: [FencedLoad] = []
         private(set) var backOff = BackOff()
         /// Why the last refresh of the token failed.
-        private var refreshError: TokenServiceError?
+        private var refreshError: (flight: Int, error: TokenServiceError)?
         private(set) var rejections = Rejections()
         private(set) var session = Session()
         /// Whether the service is drained, so that it starts no work that could delay the program's end.
@@ -387,7 +387,7 @@ extension TokenService.StateMachine {
         case .loadedAfter(let flight):
             if let obstacle { return .failure(obstacle) }
             // A load that began after the call has failed, or the grant was refused.
-            if let error = refreshError, flights > flight || error.remedy == .signIn { return .failure(error) }
+            if let (failed, error) = refreshError, failed > flight || error.remedy == .signIn { return .failure(error) }
             if let opens = rejections.limit(at: now) {
                 return .failure(TokenServiceError(.tooManyInvalidations).holding(until: opens))
             }
@@ -791,7 +791,7 @@ extension TokenService.StateMachine {
         let error = cached.refreshFailed(
             error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly, backOff: &backOff,
             random: &random, at: now)
-        refreshError = error
+        refreshError = (flight.id, error)
         announce(.refreshFailed, flight, error: error)
         answerWaiters(.success(cached.token))
         install(cached)

@@ -22,15 +22,15 @@ import TokenServiceConcurrency
         return scene
     }
 
-    @Test func `56: a handler gets a token that is good for so long, and later handlers follow it`() throws {
+    @Test func `56: a handler gets a token that is good for so long, and no other handler waits for it`() throws {
         let scene = try scene()
         demand(scene, .seconds(3000))
         scene.call("later")
         scene.run(times: 3)
-        #expect(scene.log.entries == ["first a"])
+        #expect(scene.log.entries == ["first a", "later a"])
         try scene.load().succeed(with: AccessToken("b", lifetime: .seconds(3600)))
         scene.run(times: 3)
-        #expect(scene.log.entries.count == 3 && scene.log.entries[1] == "demand b")
+        #expect(scene.log.entries.last == "demand b" && scene.log.entries.count == 3)
     }
 
     @Test func `56: a handler that insists on a load joins none that began before`() throws {
@@ -53,7 +53,7 @@ import TokenServiceConcurrency
         reload(scene)
         scene.shim.reset { _ in }
         scene.run(times: 5)
-        #expect(scene.log.entries.dropFirst() == ["demand reset", "reload reset"])
+        #expect(scene.log.entries.dropFirst().sorted() == ["demand reset", "reload reset"])
     }
 
     @Test(arguments: [true, false]) func `56: a loader that would wait for itself is told so at once`(insists: Bool) {
