@@ -3,7 +3,6 @@ import InterleavingsEverything
 import InterleavingsTesting
 import Synchronization
 import Testing
-import XCTest
 
 // The Swift blocks of “Finding flaky tests”, unchanged. The first suite's test is meant to fail, so none runs by itself.
 
@@ -76,26 +75,6 @@ private struct SettingTests {
 }
 
 #if os(Linux)
-/// The subject of the test case, which isn't nested: SwiftPM lists test cases by their names.
-private typealias Mirror = Flaky.Mirror
-
-final class MirrorXCTests: XCTestCase {
-    override func recordFailure(withDescription text: String, inFile file: String, atLine line: Int, expected: Bool) {
-        if failSchedule(text, at: "\(file):\(line)") { return }
-        super.recordFailure(withDescription: text, inFile: file, atLine: line, expected: expected)
-    }
-
-    func testStatus() async throws {
-        try await explored {
-            let mirror = Mirror()
-            let setting = Task { await mirror.set("downloading") }
-            await setting.value
-            let status = await mirror.status
-            XCTAssertEqual(status, "downloading")
-        }
-    }
-}
-
 @Suite struct `The guide to flaky tests` {
     @Test func `shows a test that guesses, and its repair`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
@@ -104,7 +83,6 @@ final class MirrorXCTests: XCTestCase {
         let text = failure.map { "\($0)" } ?? ""
         let first = #"Schedule 1 of 200 (mixed, seed 1) failed: Expectation failed: await mirror.status == "downloading""#
         #expect(text.hasPrefix(first), "\(text)")
-        #expect(text.contains("This test guesses: at ") && text.contains("it goes on after a yield, but 'test.1'"), "\(text)")
         try await explored { try await Flaky.MendedMirrorTests().`shows the status`() }
     }
 

@@ -37,26 +37,4 @@ private final class SharedText: Sendable {
         }
     }
 }
-
-@Suite struct `Generated operations` {
-    private struct TooEarly: Error {}
-
-    /// The first task polls up to a thousand times for a line that the other adds.
-    private func explore(on machine: MachineModel) async throws {
-        try await exploreOperations(
-            ["adds", "polls"], programs: .replay("1|0"), schedules: .mixed(schedules: 10), machine: machine,
-            of: { _ in Notes() },
-            perform: { notes, operation, _ in
-                if operation == "adds" { return await notes.add(operation) }
-                for _ in 0..<1_000 where await notes.lines.isEmpty { await Task.yield() }
-                if await notes.lines.isEmpty { throw TooEarly() }
-            }, check: { _ in })
-    }
-
-    @Test func `wait longer on a busy machine`() async throws {
-        try await explore(on: .fair)
-        let failure = await #expect(throws: ScheduleFailure.self) { try await explore(on: .busy) }
-        #expect(failure?.underlying is TooEarly)
-    }
-}
 #endif
