@@ -24,7 +24,7 @@ public struct AuthorizationServer: Sendable {
     public let issuer: String
 
     /// All members of the metadata.
-    public let members: AnswerMembers
+    public let members: ResponseMembers
 
     /// Fetches a server's metadata.
     ///
@@ -97,7 +97,7 @@ public struct AuthorizationServer: Sendable {
     public func client(
         id: String, authentication: ClientAuthentication = .publicClient, acceptedTokenTypes: Set<String>? = nil,
         proof: (any TokenProof)? = nil, transport: any TokenTransport = URLSessionTransport(),
-        reading: @escaping @Sendable (_ members: AnswerMembers, _ status: Int) -> AnswerReading = { _, _ in .asUsual }
+        reading: @escaping @Sendable (_ members: ResponseMembers, _ status: Int) -> ResponseReading = { _, _ in .asUsual }
     ) throws -> OAuthClient {
         let method = authentication.description
         if let methods = members.value("token_endpoint_auth_methods_supported")?.texts, authentication.isListed,
@@ -154,7 +154,7 @@ public struct AuthorizationServer: Sendable {
     }
 }
 
-extension AnswerMembers {
+extension ResponseMembers {
     /// The strings of a member that is a list of strings.
     func list(_ name: String) -> [String] { value(name)?.texts ?? [] }
 }

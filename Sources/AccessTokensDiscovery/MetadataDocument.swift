@@ -67,7 +67,7 @@ enum MetadataDocument {
     /// - Throws: `OAuthError`, with the status 404 if each place answers that, so that there certainly is none.
     static func first(
         _ member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration
-    ) async throws -> (members: AnswerMembers, place: String) {
+    ) async throws -> (members: ResponseMembers, place: String) {
         var answers: [String] = [], trouble: OAuthError?, isMissing = true
         for url in places {
             let place = ServerText.safe(url.absoluteString, hiding: [])
@@ -86,7 +86,7 @@ enum MetadataDocument {
     }
 
     private enum Answer {
-        case found(AnswerMembers)
+        case found(ResponseMembers)
         /// Why there is no document, and whether the server itself says so.
         case absent(String, isGone: Bool = false)
         case trouble(OAuthError)
@@ -100,16 +100,16 @@ enum MetadataDocument {
     ) async throws -> Answer {
         let request = TransportRequest(
             url: url, method: "GET", headers: ["Accept": "application/json"], timeLimit: timeLimit,
-            maximumBodySize: AnswerMembers.maximumSize)
+            maximumBodySize: ResponseMembers.maximumSize)
         let response: TransportResponse
         do {
             response = try await transport.answer(to: request, hiding: [], asking: OAuthError.Asked(url))
         } catch let error as OAuthError where error.code == .unreadableResponse {
-            throw OAuthError(.invalidMetadata("The metadata at \(place) is longer than \(AnswerMembers.maximumSize) bytes"))
+            throw OAuthError(.invalidMetadata("The metadata at \(place) is longer than \(ResponseMembers.maximumSize) bytes"))
         }
         switch response.status {
         case 200:
-            let members = AnswerMembers(response.body)
+            let members = ResponseMembers(response.body)
             if let problem = members.problem { return .absent(problem) }
             return members[member] == nil ? .absent("it names no \(member)") : .found(members)
         case 300..<400: return .absent("status \(response.status), a redirect, which is not followed")

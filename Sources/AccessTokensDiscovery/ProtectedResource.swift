@@ -24,7 +24,7 @@ public struct ProtectedResource: Sendable {
     public let authorizationServers: [String]
 
     /// All members of the metadata.
-    public let members: AnswerMembers
+    public let members: ResponseMembers
 
     /// The scopes that it uses; empty if the metadata doesn't list them.
     public var scopes: [String] { members.list("scopes_supported") }

@@ -204,7 +204,7 @@ extension AuthorizationServer {
         }
         let request = TransportRequest(
             url: try endpoint("registration_endpoint"), headers: headers, body: try metadata.json(authenticationMethod: method),
-            timeLimit: timeLimit, maximumBodySize: AnswerMembers.maximumSize)
+            timeLimit: timeLimit, maximumBodySize: ResponseMembers.maximumSize)
         let answer = try await OAuthClient.answer(
             toRegistration: request, hiding: [initialToken].compactMap(\.self), by: transport)
         guard let id = answer["client_id"], id.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
@@ -264,7 +264,7 @@ extension AuthorizationServer {
         } catch let error as OAuthError where error.status == 404 {
             let endpoints = ["authorization": "authorize", "token": "token", "registration": "register"]
             let members = Dictionary(uniqueKeysWithValues: endpoints.map { ("\($0)_endpoint", "\(issuer)/\($1)") })
-            return AuthorizationServer(issuer: String(issuer), members: AnswerMembers(try JSONEncoder().encode(members)))
+            return AuthorizationServer(issuer: String(issuer), members: ResponseMembers(try JSONEncoder().encode(members)))
         }
     }
 }

@@ -15,7 +15,7 @@ package enum ServerText {
     /// Returns the text in one line without control or invisible characters, without the secrets, and cut if it is long.
     ///
     /// A secret is hidden as it is, in Base64, and escaped in any way that ``Unescaped`` undoes, also more than once; so is what
-    /// looks like one (``Credentials``). The following is not hidden: a part of a secret; Base64 of Base64, hexadecimal digits,
+    /// looks like one (``SecretScanner``). The following is not hidden: a part of a secret; Base64 of Base64, hexadecimal digits,
     /// and other encodings; a secret that holds a backslash before a letter and was escaped; one that was escaped three or more
     /// times in different ways that combine differently escaped backslashes, since their order is unknown; one of fewer than six
     /// characters inside a longer word.
@@ -26,7 +26,7 @@ package enum ServerText {
         // Bytes, not characters: a combining accent after a secret would change its last character.
         let bytes = visible(text)
         let unescaped = Unescaped(bytes)
-        var found = Credentials.ranges(in: bytes)
+        var found = SecretScanner.ranges(in: bytes)
         let secrets = Set(secrets), short = secrets.filter { $0.unicodeScalars.count < shortestSecret }
         // Search the original text, too: the text before a secret may look like the beginning of an escape.
         for secret in Set(secrets.subtracting(short).map(visible)) { found += ranges(of: secret, in: bytes) }

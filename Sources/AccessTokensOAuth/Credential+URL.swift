@@ -70,7 +70,7 @@ private struct CredentialReader: Sendable {
             throw failure
         }
         guard let member else { return try source.credential(in: answer.body) }
-        let members = AnswerMembers(answer.body)
+        let members = ResponseMembers(answer.body)
         if let problem = members.problem { throw source.failure("returned an answer that can't be read: \(problem)") }
         guard let text = members[member] else {
             throw source.failure("returned no '\(ServerText.line(member))', or it isn't a string")

@@ -98,7 +98,7 @@ public struct DeviceSignIn: Sendable {
     ///   `CancellationError` promptly when its task is cancelled.
     ///
     /// Source: RFC 8628 §3.4, §3.5.
-    @concurrent public func token() async throws -> TokenAnswer {
+    @concurrent public func token() async throws -> TokenResponse {
         let grant = Grant(type: Grant.deviceType, ["device_code": deviceCode])
         var interval = interval
         let rest = lifetime - elapsed()

@@ -47,7 +47,7 @@ public struct OAuthClient: Sendable {
     let transport: any TokenTransport
     let timeLimit: Duration
     let wallClock: @Sendable () -> Date
-    let reading: @Sendable (AnswerMembers, Int) -> AnswerReading
+    let reading: @Sendable (ResponseMembers, Int) -> ResponseReading
 
     /// Creates a client, after checking everything that can be checked without the server.
     ///
@@ -73,7 +73,7 @@ public struct OAuthClient: Sendable {
     ///     so that a load fails with the actual reason. Clamped to 0.1 s through one hour.
     ///   - wallClock: The time, for the expiration of refresh tokens, and for a `Retry-After` with a date in an answer without one.
     ///   - reading: Says what the answer to a grant means, for a server that deviates: called with the members of each answer that
-    ///     has some, and its status, on any thread. See ``AnswerReading``.
+    ///     has some, and its status, on any thread. See ``ResponseReading``.
     /// - Throws: ``OAuthError`` with the code `invalidConfiguration`, which says what to correct.
     public init(
         id: String,
@@ -89,7 +89,7 @@ public struct OAuthClient: Sendable {
         transport: any TokenTransport = URLSessionTransport(),
         timeLimit: Duration = .seconds(20),
         wallClock: @escaping @Sendable () -> Date = { Date() },
-        reading: @escaping @Sendable (_ members: AnswerMembers, _ status: Int) -> AnswerReading = { _, _ in .asUsual }
+        reading: @escaping @Sendable (_ members: ResponseMembers, _ status: Int) -> ResponseReading = { _, _ in .asUsual }
     ) throws {
         self.id = id
         self.issuer = issuer
@@ -134,7 +134,7 @@ public struct OAuthClient: Sendable {
     ///   one, also when the server sent no new one (RFC 6749 §6).
     /// - Throws: ``OAuthError``; a `SalvagedGrant` with the ``OAuthError`` inside if a non-repeatable grant was spent, and the
     ///   answer has a refresh token but is otherwise unusable; or `CancellationError` when its task is cancelled.
-    @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenAnswer {
+    @concurrent public func token(for grant: Grant, replacing previous: AccessToken? = nil) async throws -> TokenResponse {
         try await send(grant.form, of: grant, to: endpoint, replacing: previous).token(for: grant, replacing: previous)
     }
 
@@ -146,7 +146,7 @@ public struct OAuthClient: Sendable {
     ///   - form: The parameters, without the client's own.
     ///   - url: The endpoint: `https`, or `http` to a loopback address. Its query is kept.
     /// - Throws: ``OAuthError``, also if the answer isn't a JSON object, or `CancellationError` when its task is cancelled.
-    @concurrent public func members(for form: Form, at url: URL) async throws -> AnswerMembers {
+    @concurrent public func members(for form: Form, at url: URL) async throws -> ResponseMembers {
         try await send(form, to: TokenEndpoint("endpoint's URL", url)).readableMembers()
     }
 
@@ -211,7 +211,7 @@ public struct OAuthClient: Sendable {
         let request = TransportRequest(
             url: endpoint.url, headers: headers,
             body: Data(FormEncoding.form(parameters.parameters.map { ($0.name, $0.value) }).utf8), timeLimit: timeLimit,
-            maximumBodySize: AnswerMembers.maximumSize)
+            maximumBodySize: ResponseMembers.maximumSize)
         let assertionTime =
             authentication.assertionTime(wallClock) ?? grant.flatMap { $0.form["assertion"] == nil ? nil : wallClock() }
         var asked = asked(of: endpoint.url)
@@ -251,7 +251,7 @@ extension OAuthClient {
     /// Sends a request for a registration, once, and returns the answer's members (RFC 7591 §3).
     package static func answer(
         toRegistration request: TransportRequest, hiding secrets: [String], by transport: any TokenTransport
-    ) async throws -> AnswerMembers {
+    ) async throws -> ResponseMembers {
         let asked = OAuthError.Asked(request.url)
         do {
             let response = try await transport.answer(to: request, hiding: secrets, asking: asked)
@@ -290,7 +290,7 @@ extension OAuthClient {
     /// - Throws: ``OAuthError``, or `CancellationError` when its task is cancelled.
     ///
     /// Source: RFC 7662.
-    @concurrent public func introspect(_ token: String, at url: URL, hint: String? = nil) async throws -> AnswerMembers? {
+    @concurrent public func introspect(_ token: String, at url: URL, hint: String? = nil) async throws -> ResponseMembers? {
         var form: Form = ["token": token]
         form.add("token_type_hint", ifAny: hint)
         let reader = try await send(form, to: TokenEndpoint("introspection URL", url))

@@ -78,7 +78,7 @@ public struct OAuthError: TokenLoadFailure, Sendable {
     /// The members of a refusal, such as `mfa_token` or `claims`; no text shows them.
     ///
     /// `nil` if the answer has none, has more than 64 KiB, or has issued a token all the same.
-    public internal(set) var members: AnswerMembers?
+    public internal(set) var members: ResponseMembers?
 
     /// The transport's own error, if it was one.
     public internal(set) var underlying: (any Error)?

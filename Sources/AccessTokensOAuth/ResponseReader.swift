@@ -19,12 +19,12 @@ struct ResponseReader {
     /// The names of the members that a token keeps.
     let keptMembers: Set<String>
     /// How the program reads the answer to a grant.
-    let reading: @Sendable (AnswerMembers, Int) -> AnswerReading
+    let reading: @Sendable (ResponseMembers, Int) -> ResponseReading
     let proof: Answered?
     /// When an assertion was sent; `nil` if none was.
     let assertionTime: Date?
     let now: Date
-    let members: AnswerMembers
+    let members: ResponseMembers
 
     /// The proof of the request, and the nonce in the answer.
     struct Answered {
@@ -36,7 +36,7 @@ struct ResponseReader {
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
         lifetimeWhenMissing: Duration?, keptMembers: Set<String> = [],
-        reading: @escaping @Sendable (AnswerMembers, Int) -> AnswerReading = { _, _ in .asUsual },
+        reading: @escaping @Sendable (ResponseMembers, Int) -> ResponseReading = { _, _ in .asUsual },
         proof: Answered? = nil, assertionTime: Date? = nil, now: Date
     ) {
         self.response = response
@@ -50,7 +50,7 @@ struct ResponseReader {
         self.keptMembers = keptMembers
         self.reading = reading
         self.now = now
-        members = AnswerMembers(response.body, canBeForm: true)
+        members = ResponseMembers(response.body, canBeForm: true)
     }
 
     /// Returns the token in the answer to a grant.
@@ -61,7 +61,7 @@ struct ResponseReader {
     ///
     /// - Throws: ``OAuthError``, inside a `SalvagedGrant` if the answer has a new refresh token for a grant that can't be
     ///   repeated.
-    func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenAnswer {
+    func token(for grant: Grant, replacing previous: AccessToken?) throws -> TokenResponse {
         let isReadable = members.problem == nil && !(300..<400).contains(response.status)
         let meaning = isReadable ? reading(members, response.status).meaning : .asUsual
         do throws(OAuthError) {
@@ -73,7 +73,7 @@ struct ResponseReader {
             case .token(let read): token = try completed(read, for: grant, replacing: previous)
             case .refused(let code, let explanation): throw refusal(code, explanation, of: grant, replacing: previous)
             }
-            return TokenAnswer(token: token, members: members)
+            return TokenResponse(token: token, members: members)
         } catch {
             let read: String? = if case .token(let token) = meaning { token.refreshToken } else { nil }
             guard !grant.isRepeatable, let refreshToken = salvagedRefreshToken(for: grant, read: read) else { throw error }
@@ -97,7 +97,7 @@ struct ResponseReader {
     }
 
     /// Returns the answer's members if they can be read.
-    func readableMembers() throws(OAuthError) -> AnswerMembers {
+    func readableMembers() throws(OAuthError) -> ResponseMembers {
         try requireSuccess()
         if let problem = members.problem { throw unreadable(problem) }
         return members
@@ -321,7 +321,7 @@ extension ResponseReader {
     /// Returns a part of the answer, made safe to print: without what was sent, and without the credentials that the answer
     /// holds.
     private func safe(_ text: String) -> String {
-        guard let credentials = Credentials.values(in: response.body) else { return "[hidden]" }
+        guard let credentials = SecretScanner.values(in: response.body) else { return "[hidden]" }
         let issued = members.secrets(isRefusal: !(200..<300).contains(response.status) || members.isRefusal)
         return ServerText.safe(text, hiding: secrets + issued + credentials)
     }

@@ -26,7 +26,7 @@ extension SharedFlight {
         var isRetry = false
         /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service is
         /// backing off or its token is good.
-        var isLook = false
+        var isCheck = false
         /// The token that a repeatable load presents if the store can't be read.
         var memory: AccessToken?
         /// Marks of this service that are being taken back.
@@ -132,13 +132,13 @@ extension SharedFlight {
     func verdict(on record: GrantRecord, in sighting: Sighting?, after seen: UInt64?, at moment: Moment) -> Verdict {
         let found = sighting?.record ?? .none
         if isLost(found), found.token?.refreshToken != nil || setting.memory?.refreshToken != nil,
-            !setting.isRepeatable, !setting.isLook
+            !setting.isRepeatable, !setting.isCheck
         {
             return .end(.failed(.lostInStore))
         }
         if let token = record.token, isNews(record), isGood(record, at: moment) { return .adopt(token) }
         if moment.isAbandoned { return .end(.failed(.abandoned)) }
-        if setting.isLook {
+        if setting.isCheck {
             let isNew = !knowledge.isNewer(than: found) && seen.map { $0 < found.generation } ?? true
             return .end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp)
         }
@@ -279,7 +279,7 @@ extension SharedFlight {
         let isRunning = sighting?.isHolderRunning
         if isRunning == false { return nil }
         // The record doesn't change when the holder dies.
-        let look = isRunning == true ? RefreshPolicy.lookPause : nil
+        let look = isRunning == true ? RefreshPolicy.checkPause : nil
         guard let patience = patience(with: mark, on: record, isRunning: isRunning), let sight = knowledge.sight else {
             return .wait(rest: nil, readIn: look)
         }

@@ -56,7 +56,7 @@ struct SharedFlight: Sendable, Hashable {
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
-        guard let record = knowledge.unmarked, let sight = knowledge.sight, let revision = sight.revision, !setting.isLook else {
+        guard let record = knowledge.unmarked, let sight = knowledge.sight, let revision = sight.revision, !setting.isCheck else {
             return .read
         }
         var marking = self
@@ -168,7 +168,7 @@ struct SharedFlight: Sendable, Hashable {
 
     /// Continues when the store can't be read or written: a token that can't be saved must not be spent.
     private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment) -> Step {
-        if setting.isLook { return end(.gaveUp) }
+        if setting.isCheck { return end(.gaveUp) }
         guard setting.isRepeatable, !moment.isAbandoned else { return end(.failed(failure)) }
         phase = .loading(nil, nil, began: moment.now)
         return .load(previous: setting.memory)

@@ -18,7 +18,7 @@ extension SharedSession: GrantSession {
             let setting = SharedFlight.Setting(
                 owner: owner, policy: question.policy, keyThumbprint: question.keyThumbprint, refused: question.refused)
             if SharedFlight(setting).isGood(record, at: moment) { return SignInState(.validToken) }
-            guard token.refreshToken != nil, begin(isLook: true).knowledge.refused != record.generation else {
+            guard token.refreshToken != nil, begin(isCheck: true).knowledge.refused != record.generation else {
                 return SignInState(.signedOut)
             }
             return SignInState(.signedIn)
@@ -48,12 +48,12 @@ extension SharedSession: GrantSession {
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
         guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
-        let holder = await holder(), beginning = begin(isLook: plan.isLook)
+        let holder = await holder(), beginning = begin(isCheck: plan.isCheck)
         let setting = SharedFlight.Setting(
             owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,
             doubt: sharing.doubt, serverGrace: sharing.serverGrace, isRepeatable: plan.isRepeatable, deadline: plan.deadline,
             isRefresh: plan.isRefresh,
-            isRetry: beginning.isRetry, isLook: plan.isLook, memory: plan.previous, strays: beginning.strays,
+            isRetry: beginning.isRetry, isCheck: plan.isCheck, memory: plan.previous, strays: beginning.strays,
             keyThumbprint: plan.keyThumbprint, refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
         // Until this service's sign-in or sign-out is written, the store's contents are outdated.
@@ -101,8 +101,8 @@ extension SharedSession: GrantSession {
             } else {
                 let event = await wait(from: revision, until: limit)
                 // Nor does a wait that only looks whether the holder still runs begin with short pauses each time.
-                let isLook = limit <= now + RefreshPolicy.lookPause
-                wokenAt = isLook || moment.now < limit ? revision : nil
+                let isCheck = limit <= now + RefreshPolicy.checkPause
+                wokenAt = isCheck || moment.now < limit ? revision : nil
                 return event
             }
             return .waited

@@ -33,9 +33,9 @@ final class SharedSession: Sendable {
     }
 
     /// Returns the state with which a flight begins; a check leaves the user's request to retry to the next load.
-    func begin(isLook: Bool) -> State {
+    func begin(isCheck: Bool) -> State {
         state.withLock { state in
-            defer { if !isLook { state.isRetry = false } }
+            defer { if !isCheck { state.isRetry = false } }
             return state
         }
     }

@@ -90,7 +90,7 @@ public struct TokenSharing: Sendable {
         self.doubt = doubt
         self.serverGrace = serverGrace.map { max($0, .zero) }
         // At least the pause between store checks, and small enough that no sum overflows.
-        self.checkEvery = checkEvery.map { min(max($0, RefreshPolicy.lookPause), RefreshPolicy.longestLifetime) }
+        self.checkEvery = checkEvery.map { min(max($0, RefreshPolicy.checkPause), RefreshPolicy.longestLifetime) }
         self.seal = seal
         self.open = open
     }

@@ -31,7 +31,7 @@ extension SimulatedAuthorizationServer {
     ///
     /// The exchange takes place, and only its answer is lost: a refresh token is used up, and the client can't know. An async
     /// load ends with `CancellationError` when its task is cancelled; a handler is kept, uncalled, as long as the server.
-    public func loseNextAnswers(_ count: Int = 1) {
+    public func loseNextResponses(_ count: Int = 1) {
         state.withLock { $0.troubles.append(Trouble(kind: .lostAnswer, remaining: count)) }
     }
 

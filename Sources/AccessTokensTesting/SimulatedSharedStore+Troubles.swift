@@ -29,7 +29,7 @@ extension SimulatedSharedStore {
     /// know.
     ///
     /// - Parameter count: How many swaps.
-    public func loseNextAnswers(_ count: Int = 1) {
+    public func loseNextResponses(_ count: Int = 1) {
         state.withLock { $0.plan(.lostAnswer, of: .swap, count) }
     }
 

@@ -12,7 +12,7 @@ public import Foundation
 ///
 /// ```swift
 /// let store = SimulatedSharedStore()
-/// store.loseNextAnswers()  // the swap is done, but the service gets an error
+/// store.loseNextResponses()  // the swap is done, but the service gets an error
 /// await service.replace(with: token)
 /// #expect(store.log == ["load", "swap 1, answer lost", "load"])  // it reads again, and finds its own write
 /// ```

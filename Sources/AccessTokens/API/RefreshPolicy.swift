@@ -64,7 +64,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     package static let storeTimeout = Duration.seconds(5)
     /// The shortest time between two reads of a shared store by a service that is backing off; the same as for one that waits for
     /// a change.
-    package static let lookPause = Duration.seconds(1)
+    package static let checkPause = Duration.seconds(1)
 
     /// The longest lifetime that is counted; ten years, since longer ones only risk overflow.
     package static let longestLifetime = Duration.seconds(10 * 365 * 24 * 3600)

@@ -239,7 +239,7 @@ struct LoadWaits: Sendable {
     private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: Target)]] = [:]
 
     /// Whether this wait would close a cycle: at the end of a chain, the load would wait for itself.
-    func closesCircle(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
+    func closesCycle(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
         guard !membership.hasEnded else { return false }
         var reached: Set<ObjectIdentifier> = [], frontier = [target], isFirst = true
         while let next = frontier.popLast() {
@@ -262,7 +262,7 @@ struct LoadWaits: Sendable {
 
     /// Notes that a load waits; returns `false` if it would wait for itself.
     mutating func begin(_ membership: LoadMembership, waitingFor target: Target) -> Bool {
-        guard !closesCircle(membership, waitingFor: target) else { return false }
+        guard !closesCycle(membership, waitingFor: target) else { return false }
         if !membership.hasEnded { waits[membership.service, default: []].append((membership, target)) }
         return true
     }

@@ -146,7 +146,7 @@ extension GrantKeeper {
     /// token.
     mutating func checksInstead(at now: Duration) -> Bool {
         guard isShared, nextCheckInstead <= now else { return false }
-        nextCheckInstead = now + RefreshPolicy.lookPause
+        nextCheckInstead = now + RefreshPolicy.checkPause
         return true
     }
 

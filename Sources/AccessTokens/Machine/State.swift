@@ -278,7 +278,7 @@ extension TokenService.StateMachine.Flight {
     }
 
     /// Whether it has only asked a store so far, and no server yet.
-    var isLook: Bool {
+    var isCheck: Bool {
         if case .checking = phase { true } else { false }
     }
 

@@ -270,7 +270,7 @@ extension TokenService.StateMachine {
         reserve = state.cached
         state.dropToken()
         // A refused token that the limit on loads kept in use makes way for a load, which counts.
-        guard reserve?.forRetry != nil, rejections.limit(at: expiry) == nil, state.flight?.isLook ?? true else { return }
+        guard reserve?.forRetry != nil, rejections.limit(at: expiry) == nil, state.flight?.isCheck ?? true else { return }
         rejections.markNextLoad()
     }
 
@@ -373,7 +373,7 @@ extension TokenService.StateMachine {
     /// causes.
     private mutating func renew(_ cached: CachedToken, for demand: Demand, callers: Int, at now: Duration) -> Answer? {
         // A read of the service's own store is the beginning of a load.
-        let isRunning = state.flight.map { !$0.isLook || !keeper.isShared } ?? false
+        let isRunning = state.flight.map { !$0.isCheck || !keeper.isShared } ?? false
         if isRunning, !state.isStalled {
             state.addCallers(callers)
             return nil
@@ -679,7 +679,7 @@ extension TokenService.StateMachine {
             cached.postponeRefresh(at: now)
             return install(cached)
         }
-        guard flight.isLook, !keeper.isShared else { return goOn(callers: flight.callers, at: now) }
+        guard flight.isCheck, !keeper.isShared else { return goOn(callers: flight.callers, at: now) }
         // The computer slept meanwhile: a load would be late from its start.
         guard now < flight.limit || !isAwaited else { return fail(keeper.readIsLate, of: flight, at: now) }
         goOn(callers: flight.callers, until: flight.limit, at: now)
@@ -687,7 +687,7 @@ extension TokenService.StateMachine {
 
     /// Continues a refresh after the store was read for it, unless a token has arrived meanwhile.
     private mutating func refresh(after check: Flight, at now: Duration) {
-        guard check.isLook, !keeper.isShared, !isDrained, check.publications == publications, now < check.limit else { return }
+        guard check.isCheck, !keeper.isShared, !isDrained, check.publications == publications, now < check.limit else { return }
         startLoad(callers: check.callers, until: check.limit, at: now)
     }
 
@@ -830,7 +830,7 @@ extension TokenService.StateMachine {
         if reserve?.token.value == token.value { reserve = nil }
         guard var cached = state.cached, cached.token.value == token.value else { return }
         // A running load predates the refusal. A load that follows a store check counts against the limit.
-        let causesLoad = state.flight.map(\.isLook) ?? true
+        let causesLoad = state.flight.map(\.isCheck) ?? true
         if causesLoad || state.isStalled, let opens = rejections.limit(at: now) {
             guard cached.forRetry == nil else { return }
             cached.survive(until: opens)

@@ -58,7 +58,7 @@ import Testing
         #expect(signIn.isDone)
 
         clock.advance(by: .seconds(3600))  // the token expires
-        store.loseNextAnswers()  // the mark is written, but the service gets an error
+        store.loseNextResponses()  // the mark is written, but the service gets an error
         let callers = services.map { service in
             stage.start { try await service.retrieveToken() }
         }

@@ -226,7 +226,7 @@ import TokenServiceConcurrency
         case .kill?:
             server.state.withLock { $0.stopped[number] = simulation.clock.now.offset }
             process.kill()
-        case .lostAnswers?: store.loseNextAnswers(1 + simulation.choose("how many", 3))
+        case .lostAnswers?: store.loseNextResponses(1 + simulation.choose("how many", 3))
         case .failures?: store.failNext(simulation.choose("which", 2) == 0 ? .load : .swap, 2)
         case .conflict?: store.conflictNext(2)
         case .outage?:

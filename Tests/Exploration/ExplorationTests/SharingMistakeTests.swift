@@ -56,7 +56,7 @@ import TokenServiceConcurrency
                 try await simulation.clock.sleep(for: .seconds(20))
                 app.thaw()
             case .killed: app.kill()
-            case .lostAnswer: store.loseNextAnswers()
+            case .lostAnswer: store.loseNextResponses()
             case .conflict: store.conflictNext()
             case .signIn:
                 let token = server.issue(to: nil)

@@ -87,7 +87,7 @@ enum Fuzz {
     }
 
     /// Checks that the scanner accepts everything that a decoder accepts, and reads the same strings.
-    static func members(of body: Data, _ members: AnswerMembers) {
+    static func members(of body: Data, _ members: ResponseMembers) {
         struct Anything: Decodable {
             let text: String?
             /// Decodes everything, since Foundation checks a number only when it is decoded.
@@ -177,7 +177,7 @@ enum Fuzz {
 
     /// Checks that there are valid endpoints or printable errors.
     static func metadata(_ body: Data) {
-        let server = AuthorizationServer(issuer: "https://as.example", members: AnswerMembers(body))
+        let server = AuthorizationServer(issuer: "https://as.example", members: ResponseMembers(body))
         for name in ["token_endpoint", "authorization_endpoint", "revocation_endpoint"] {
             do {
                 let url = try server.endpoint(name)

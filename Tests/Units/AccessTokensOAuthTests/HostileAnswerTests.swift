@@ -83,7 +83,7 @@ struct HostileAnswerTests {
             switch Int.random(in: 0..<10, using: &random) {
             case 0: body = Array((json + "&" + form).utf8)
             case 1: body = Array((form + "&" + json).utf8)
-            case 2: body += Array(repeating: UInt8(ascii: " "), count: max(0, AnswerMembers.maximumSize - body.count))
+            case 2: body += Array(repeating: UInt8(ascii: " "), count: max(0, ResponseMembers.maximumSize - body.count))
             case 3:
                 body.append(0xFF)
                 // The byte may be a part of it.
@@ -93,7 +93,7 @@ struct HostileAnswerTests {
                 body = Array("<html>".utf8) + body
                 refreshToken = nil
             case 6:
-                body += Array(repeating: UInt8(ascii: " "), count: AnswerMembers.maximumSize)
+                body += Array(repeating: UInt8(ascii: " "), count: ResponseMembers.maximumSize)
                 refreshToken = nil
             default: return
             }

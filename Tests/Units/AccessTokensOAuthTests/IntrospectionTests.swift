@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 struct IntrospectionTests {
-    func introspect(_ answer: TransportResponse, hint: String? = nil) async throws -> (AnswerMembers?, TransportRequest?) {
+    func introspect(_ answer: TransportResponse, hint: String? = nil) async throws -> (ResponseMembers?, TransportRequest?) {
         let transport = ScriptedTransport { answer }
         let client = try OAuthClient(
             id: "s6BhdRkqt3", authentication: .clientSecretBasic("gX1fBat3bV"),

@@ -15,7 +15,7 @@ struct JSONScannerTests {
             let text: String?
             init(from decoder: any Decoder) throws { text = try? decoder.singleValueContainer().decode(String.self) }
         }
-        let members = AnswerMembers(Data(text.utf8))
+        let members = ResponseMembers(Data(text.utf8))
         #expect(members.problem == nil)
         for (name, member) in try JSONDecoder().decode([String: Anything].self, from: Data(text.utf8)) {
             #expect(members[name] == member.text.flatMap { $0.isEmpty ? nil : $0 })
@@ -30,7 +30,7 @@ struct JSONScannerTests {
         "{\"a\":[1}", "{\"a\":1 \"b\":2}", "{,}", "{\"a\":1}}", "{\"a\":1},", "{\"a\":[,]}", "{\"a\":{\"b\"}}", "[1", "nul", "",
     ])
     func `what is not JSON is not taken for it`(text: String) {
-        #expect(AnswerMembers(Data(text.utf8)).problem != nil)
+        #expect(ResponseMembers(Data(text.utf8)).problem != nil)
     }
 
     // A refresh token after a syntax error must not be lost.
@@ -41,13 +41,13 @@ struct JSONScannerTests {
         #"{"a":undefined,"refresh_token" : "r" "b""#,
     ])
     func `a member behind one that breaks a rule is found`(text: String) {
-        #expect(AnswerMembers(Data(text.utf8)).refreshTokens == ["r"])
+        #expect(ResponseMembers(Data(text.utf8)).refreshTokens == ["r"])
     }
 
     @Test func `a hostile text costs no more than its length`() {
         for part in ["[", "{\"a\":", "\"", "\\", ",", "{", "}", "]", "\"a\":1 ", "'", "\"a\":x,", "{\"a\":1,\"b\":"] {
             let text = "{" + String(repeating: part, count: 200_000 / part.utf8.count)
-            #expect(AnswerMembers(Data(text.utf8)).problem != nil)
+            #expect(ResponseMembers(Data(text.utf8)).problem != nil)
         }
     }
 }

@@ -112,7 +112,7 @@ struct ProviderRowsTests {
         }
     }
 
-    private func answer(_ answer: ProviderRow.Answer, status: Int, of row: ProviderRow) async throws -> TokenAnswer {
+    private func answer(_ answer: ProviderRow.Answer, status: Int, of row: ProviderRow) async throws -> TokenResponse {
         let lifetime = row.client.lifetimeWhenMissing ?? 300
         let client = try OAuthClient(
             id: "me", tokenURL: #require(URL(string: "https://as.example/token")),

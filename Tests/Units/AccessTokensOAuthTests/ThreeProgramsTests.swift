@@ -24,7 +24,7 @@ private func privateKeyJWT(_ url: URL, _ key: Signer, _ transport: any TokenTran
 // 2. A code with PKCE (RFC 7636).
 private func exchangeCode(
     _ code: String, _ verifier: String, _ url: URL, _ transport: any TokenTransport
-) async throws -> TokenAnswer {
+) async throws -> TokenResponse {
     let client = try OAuthClient(id: "app", tokenURL: url, transport: transport)
     return try await client.token(for: .authorizationCode(code, verifier: verifier, redirectURI: "app:/cb"))
 }

@@ -26,7 +26,7 @@ struct CheckTests {
         #expect(machine.snapshot.hit.nothingDueUntil == .seconds(10))
         #expect(started(&machine, at: .milliseconds(9_999)).isEmpty)
         let flights = started(&machine, at: .seconds(10))
-        #expect(flights.map(\.isLook) == [true])
+        #expect(flights.map(\.isCheck) == [true])
         #expect(machine.snapshot.token(at: .seconds(10)) != nil)
         #expect(machine.snapshot.refreshFrom == .forever, "one at a time")
         #expect(started(&machine, at: .seconds(11)).isEmpty)
@@ -38,7 +38,7 @@ struct CheckTests {
 
     @Test func `in the soft window a refresh is due, which looks, too`() {
         var machine = machine()
-        #expect(started(&machine, at: .seconds(2_800)).map(\.isLook) == [false])
+        #expect(started(&machine, at: .seconds(2_800)).map(\.isCheck) == [false])
     }
 
     @Test func `a refusal during a look has caused the load that follows`() {

@@ -271,7 +271,7 @@ struct FleetWorld: Hashable {
     /// request that must have arrived by then.
     private func waitOut(_ index: Int, _ rest: Duration) -> [FleetWorld] {
         // Checking whether the holder is still running takes no time.
-        if facts.isDeathKnown, rest == RefreshPolicy.lookPause { return [after { $0.take(.waited, index) }] }
+        if facts.isDeathKnown, rest == RefreshPolicy.checkPause { return [after { $0.take(.waited, index) }] }
         let holder = record.mark.flatMap { Self.process($0.owner) } ?? index
         if underWay.contains(where: { $0.process == holder || $0.process == index }) { return [] }
         let other = processes[holder]

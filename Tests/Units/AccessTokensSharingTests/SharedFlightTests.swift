@@ -134,7 +134,7 @@ struct SharedFlightTests {
 
     /// What a service knows that has read the record before the failure.
     private var known: SharedFlight.Knowledge {
-        var cockpit = Cockpit { $0.isLook = true }
+        var cockpit = Cockpit { $0.isCheck = true }
         _ = cockpit.take(.read(seen(expired)))
         return cockpit.flight.knowledge
     }

@@ -15,7 +15,7 @@ struct SharedSessionTests {
     @Test func `a flight that ends late doesn't take the moment back at which a later record was first seen`() {
         let clock = ServiceClock.opened(ManualClock())
         let session = SharedSession(InMemorySharedTokenStore(), TokenSharing(), clock: clock, environment: .init())
-        var sight: SharedFlight.Knowledge.Sight? { session.begin(isLook: true).knowledge.sight }
+        var sight: SharedFlight.Knowledge.Sight? { session.begin(isCheck: true).knowledge.sight }
         session.learn(knowledge("2", first: 100, last: 100), since: 0)
         session.learn(knowledge("1", first: 10, last: 10), since: 0)
         #expect(sight?.revision == .init("2") && sight?.since == .seconds(100))

@@ -23,7 +23,7 @@ import Testing
     @Test func `troubles come in the order in which they were planned`() {
         let server = SimulatedAuthorizationServer(clock: clock)
         server.failNext()
-        server.loseNextAnswers()
+        server.loseNextResponses()
         server.failNext(with: ScriptedFailure.grantRefused)
         #expect(load(server).error as? ScriptedFailure == .transient)
         #expect(!load(server).isDone)
@@ -55,7 +55,7 @@ import Testing
     @Test func `a lost answer has used up the refresh token`() {
         let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
         let session = server.signIn()
-        server.loseNextAnswers()
+        server.loseNextResponses()
         let lost = load(server, session)
         clock.advance(by: .seconds(86_400))
         stage.run()
@@ -106,7 +106,7 @@ import Testing
     @Test func `a callback load whose answer is lost keeps its handler, uncalled, as long as the server`() {
         var server: SimulatedAuthorizationServer? = .init(clock: clock)
         let answers = Log<String?>()
-        server?.loseNextAnswers()
+        server?.loseNextResponses()
         server?.loader.load { answers.append(try? $0.get().value) }
         weak let handlersLog = answers
         #expect(answers.entries.isEmpty)

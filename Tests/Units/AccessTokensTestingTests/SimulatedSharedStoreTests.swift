@@ -22,7 +22,7 @@ import Testing
 
     @Test func `a swap whose answer is lost is done`() async throws {
         let store = SimulatedSharedStore()
-        store.loseNextAnswers(2)
+        store.loseNextResponses(2)
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.one, ifAt: nil) }
         #expect(store.contents?.bytes == Self.one)
         // There is a conflict, which the service isn't told about either.
@@ -36,7 +36,7 @@ import Testing
         store.failNext(.load, -1)
         #expect(try await store.load() == nil)
         store.failNext(.load, .max)
-        store.loseNextAnswers(.max)
+        store.loseNextResponses(.max)
         for _ in 1...3 {
             await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.load() }
             await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.one, ifAt: nil) }

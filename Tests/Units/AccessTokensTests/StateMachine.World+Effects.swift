@@ -169,12 +169,12 @@ extension World {
         check(queued.sorted() == waiting && lobby.waiters.count == waiting.count, "no waiter is forgotten, none answered stays")
         if machine.signInState == nil, let flight = machine.state.flight {
             let isUnderWay = machine.keeper.operations.contains { $0.flight == flight.id }
-            check(flight.isLook && isUnderWay, "a question waits for the store only")
+            check(flight.isCheck && isUnderWay, "a question waits for the store only")
         }
         check(lobby.uncollectedAnswers == 0, "no answer outlives its callers")
         switch machine.state {
         case .loading: break
-        case .refreshing(_, let flight) where demands && !flight.isLook: break
+        case .refreshing(_, let flight) where demands && !flight.isCheck: break
         default: check(waiting.isEmpty, "callers wait for a load only")
         }
         if let flight = machine.state.flight {

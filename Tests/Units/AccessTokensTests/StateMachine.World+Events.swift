@@ -231,7 +231,7 @@ extension World {
         guard let result = machine.retrieve(seen: seen, demand: demand, at: now) else {
             switch machine.state {
             case .loading: break
-            case .refreshing(_, let flight): check(demand != nil && !flight.isLook, "a demand waits for a load")
+            case .refreshing(_, let flight): check(demand != nil && !flight.isCheck, "a demand waits for a load")
             default: check(false, "a caller waits for the current flight")
             }
             if !insists, let good, good.isValid(at: now), machine.flights > before {

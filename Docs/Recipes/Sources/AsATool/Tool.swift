@@ -81,7 +81,7 @@ struct Tool {
     }
 
     private func logIn(
-        _ ask: () async throws -> TokenAnswer
+        _ ask: () async throws -> TokenResponse
     ) async throws {
         let token: AccessToken
         do {
@@ -98,7 +98,7 @@ struct Tool {
     }
 
     /// For a terminal whose browser is elsewhere.
-    private func askOnAnotherDevice() async throws -> TokenAnswer {
+    private func askOnAnotherDevice() async throws -> TokenResponse {
         let signIn = try await DeviceSignIn(
             client, deviceAuthorizationURL: settings.deviceURL,
             scope: settings.scope)
@@ -106,7 +106,7 @@ struct Tool {
         return try await signIn.token()
     }
 
-    private func askInBrowser() async throws -> TokenAnswer {
+    private func askInBrowser() async throws -> TokenResponse {
         let listener = try BrowserListener()
         let request = try SignInRequest(
             client, authorizationURL: settings.authorizationURL,

@@ -7,7 +7,7 @@ import Testing
 
 /// A program that reads its server's answers itself.
 @Suite(.inRealTime)
-struct AnswerReadingTests {
+struct ResponseReadingTests {
     static let secret = "nEw-t0ken_4Vx9"
 
     struct Wrapped: Decodable {
@@ -15,7 +15,7 @@ struct AnswerReadingTests {
         let data: Token?, fault: String?
     }
 
-    static let wrapped: @Sendable (AnswerMembers, Int) -> AnswerReading = { members, _ in
+    static let wrapped: @Sendable (ResponseMembers, Int) -> ResponseReading = { members, _ in
         guard let answer = try? members.decoded(as: Wrapped.self) else { return .asUsual }
         if let fault = answer.fault { return .refused(fault, explanation: members["why"]) }
         guard let token = answer.data else { return .asUsual }
@@ -25,7 +25,7 @@ struct AnswerReadingTests {
 
     func client(
         _ body: String, status: Int = 200, headers: [String: String] = [:], parameters: Form = [:],
-        transport: ScriptedTransport? = nil, reading: @escaping @Sendable (AnswerMembers, Int) -> AnswerReading = wrapped
+        transport: ScriptedTransport? = nil, reading: @escaping @Sendable (ResponseMembers, Int) -> ResponseReading = wrapped
     ) throws -> OAuthClient {
         try OAuthClient(
             id: "me", tokenURL: #require(URL(string: "https://as.example/token?v=1")), additionalHeaders: headers,
@@ -91,9 +91,9 @@ struct AnswerReadingTests {
     }
 
     @Test func `18: no reading shows what it has read`() {
-        let token = AnswerReading.token(AccessToken(Self.secret, refreshToken: Self.secret))
+        let token = ResponseReading.token(AccessToken(Self.secret, refreshToken: Self.secret))
         #expect(!texts(token).contains("4Vx9"))
-        #expect(!texts(AnswerReading.refused(Self.secret, explanation: Self.secret)).contains("4Vx9"))
+        #expect(!texts(ResponseReading.refused(Self.secret, explanation: Self.secret)).contains("4Vx9"))
     }
 
     @Test func `headers and parameters of the program are part of each token request`() async throws {

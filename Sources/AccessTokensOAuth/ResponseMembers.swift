@@ -13,7 +13,7 @@ package import Foundation
 /// anywhere: no description, dump or mirror shows a member.
 ///
 /// Source: RFC 6749 §5.1; RFC 8259.
-public struct AnswerMembers: Sendable {
+public struct ResponseMembers: Sendable {
     /// The same limit as for a transport's body.
     package static let maximumSize = 1 << 20
 
@@ -158,7 +158,7 @@ public struct AnswerMembers: Sendable {
     }
 }
 
-extension AnswerMembers: Redacted {
+extension ResponseMembers: Redacted {
     /// How many members there are; no names and no values.
-    package var text: String { "AnswerMembers(\(members.count))" }
+    package var text: String { "ResponseMembers(\(members.count))" }
 }

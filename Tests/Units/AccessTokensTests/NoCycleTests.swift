@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Testing
 
 @Suite("Guarantee 17, the other side: where no load waits for itself there is no alarm")
-struct NoCircleTests {
+struct NoCycleTests {
     private static func asking(_ numbers: Int..., as name: String) -> Neighbours.Loader {
         { neighbours in
             try await withThrowingTaskGroup { group in
@@ -64,7 +64,7 @@ struct NoCircleTests {
         let neighbours = Neighbours([
             { neighbours in
                 Task(executorPreference: neighbours.stage) {
-                    do { answers.append(try await neighbours.ask(1).value) } catch { answers.append("a circle") }
+                    do { answers.append(try await neighbours.ask(1).value) } catch { answers.append("a cycle") }
                 }
                 return .hour("0")
             },
@@ -78,7 +78,7 @@ struct NoCircleTests {
         // A task of the first load still waits for the other service, whose loader waits for a new load of this service. If a
         // task of that load waited for the other service as well, the load would wait for itself.
         neighbours.open("1")
-        #expect(answers.entries == ["a circle", "1 by 0"])
+        #expect(answers.entries == ["a cycle", "1 by 0"])
         #expect(!neighbours.areWaiting)
     }
 

@@ -2,8 +2,8 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-@Suite("Guarantee 17: loads that would wait for each other in a circle end at once, however they started")
-struct LoadCircleTests {
+@Suite("Guarantee 17: loads that would wait for each other in a cycle end at once, however they started")
+struct LoadCycleTests {
     /// A loader that asks another service once its gate is open.
     private static func asking(_ numbers: Int..., as name: String) -> Neighbours.Loader {
         { neighbours in
@@ -16,7 +16,7 @@ struct LoadCircleTests {
         }
     }
 
-    private func expectCircle(_ callers: [Scene.Caller], in neighbours: Neighbours) {
+    private func expectCycle(_ callers: [Scene.Caller], in neighbours: Neighbours) {
         #expect(callers.allSatisfy { $0.firstCause == .loaderWaitsForItself })
         #expect(neighbours.clock.now.offset == .zero, "at once")
         #expect(!neighbours.areWaiting)
@@ -30,7 +30,7 @@ struct LoadCircleTests {
         neighbours.open(order[0])
         #expect(!callers.contains { $0.isDone } && neighbours.areWaiting)
         neighbours.open(order[1])
-        expectCircle(callers, in: neighbours)
+        expectCycle(callers, in: neighbours)
     }
 
     @Test(arguments: [["0", "1", "2"], ["0", "2", "1"], ["1", "0", "2"], ["1", "2", "0"], ["2", "0", "1"], ["2", "1", "0"]])
@@ -38,7 +38,7 @@ struct LoadCircleTests {
         let ring = Neighbours([Self.asking(1, as: "0"), Self.asking(2, as: "1"), Self.asking(0, as: "2")])
         let callers = (0..<3).map(ring.call)
         for gate in order { ring.open(gate) }
-        expectCircle(callers, in: ring)
+        expectCycle(callers, in: ring)
     }
 
     // MARK: In a store's operation
@@ -92,7 +92,7 @@ struct LoadCircleTests {
         #expect(answers.entries.first == "0")
     }
 
-    @Test func `an operation that is late is waited for by nothing, so it closes no circle`() {
+    @Test func `an operation that is late is waited for by nothing, so it closes no cycle`() {
         let store = AskingStore(in: "remove") { neighbours in
             await neighbours.pass("remove")
             _ = try await neighbours.ask(1)

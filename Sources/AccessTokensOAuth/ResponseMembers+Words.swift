@@ -1,7 +1,7 @@
 import AccessTokensHTTP
 
 /// What an answer says about a refusal, wherever it says so.
-extension AnswerMembers {
+extension ResponseMembers {
     /// The server's code: `error` (RFC 6749 §5.2), or what stands in its place; `nil` if there is none.
     var refusalCode: String? {
         if let error = self["error"] { return error }

@@ -3,7 +3,7 @@
 /// A server may quote tokens that it has just issued. Three signs reveal one: a name such as `refresh_token` before it, a scheme
 /// such as `Bearer` before it, or a length and a mixture of characters that no word has. An identifier in lower case, such as a
 /// UUID, is not hidden, since errors need it.
-package enum Credentials {
+package enum SecretScanner {
     /// Returns the credentials in a body, to be hidden wherever the body is quoted; `nil` if there are more than in any useful
     /// answer.
     package static func values(in body: some Collection<UInt8>) -> [String]? {

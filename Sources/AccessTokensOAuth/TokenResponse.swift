@@ -11,17 +11,17 @@ import Foundation
 /// An authorization server's answer to a grant: the token, and all other members by name.
 ///
 /// No description, dump or mirror shows a token or a member.
-public struct TokenAnswer: Sendable {
+public struct TokenResponse: Sendable {
     /// The token.
     public let token: AccessToken
 
     /// All members of the answer, including the token's.
-    public let members: AnswerMembers
+    public let members: ResponseMembers
 }
 
-extension TokenAnswer: Redacted {
+extension TokenResponse: Redacted {
     /// The token's own description.
-    package var text: String { "TokenAnswer(\(token))" }
+    package var text: String { "TokenResponse(\(token))" }
 }
 
 /// What a server's answer to a grant means, as a program reads it that knows the server.
@@ -37,7 +37,7 @@ extension TokenAnswer: Redacted {
 ///
 /// What follows is the same as for any other answer: the checks of a token, the search for a refresh token that must not be lost,
 /// and the redaction of texts.
-public struct AnswerReading: Sendable {
+public struct ResponseReading: Sendable {
     enum Meaning: Sendable {
         case asUsual
         case token(AccessToken)
@@ -47,30 +47,30 @@ public struct AnswerReading: Sendable {
     let meaning: Meaning
 
     /// The answer is one of RFC 6749, or close to it.
-    public static let asUsual = AnswerReading(meaning: .asUsual)
+    public static let asUsual = ResponseReading(meaning: .asUsual)
 
     /// The answer is this token.
     ///
     /// What the token doesn't say is added: the lifetime when none is given, and after a refresh the refresh token and the scope.
-    public static func token(_ token: AccessToken) -> AnswerReading { AnswerReading(meaning: .token(token)) }
+    public static func token(_ token: AccessToken) -> ResponseReading { ResponseReading(meaning: .token(token)) }
 
     /// The answer is a refusal.
     ///
     /// - Parameters:
     ///   - code: An error code of RFC 6749 §5.2, such as `invalid_grant`, by which a service knows what to do; or any other.
     ///   - explanation: The server's explanation.
-    public static func refused(_ code: String? = nil, explanation: String? = nil) -> AnswerReading {
-        AnswerReading(meaning: .refused(code: code, explanation: explanation))
+    public static func refused(_ code: String? = nil, explanation: String? = nil) -> ResponseReading {
+        ResponseReading(meaning: .refused(code: code, explanation: explanation))
     }
 }
 
-extension AnswerReading: Redacted {
+extension ResponseReading: Redacted {
     /// What kind of answer it is; no token and no words.
     package var text: String {
         switch meaning {
-        case .asUsual: "AnswerReading(as usual)"
-        case .token(let token): "AnswerReading(\(token))"
-        case .refused: "AnswerReading(refused)"
+        case .asUsual: "ResponseReading(as usual)"
+        case .token(let token): "ResponseReading(\(token))"
+        case .refused: "ResponseReading(refused)"
         }
     }
 }

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 @testable import AccessTokens
 
 /// Services whose loaders ask for other keys' tokens; keys with the same first letter share a refresh token.
-private final class Circle: Sendable {
+private final class Cycle: Sendable {
     let stage = Stage(), clock = ManualClock()
     /// Complete when the gate is open.
     private let waiting = Lock<[SingleResult<Void>]>([])
@@ -51,45 +51,45 @@ private final class Circle: Sendable {
 }
 
 @Suite("Guarantee 17: a load that would wait for the end of its own turn ends at once")
-struct GrantCircleTests {
+struct GrantCycleTests {
     @Test(
         arguments: [["a1": "a2"], ["a1": "b1", "b1": "a2"], ["a1": "b1", "b1": "c1", "c1": "a2"]],
         [[], ["a2"], ["a2", "a3"]])
     func `a loader that asks for a key of its own grant`(asked: [String: String], waiting: [String]) {
-        let circle = Circle(asked: asked)
+        let cycle = Cycle(asked: asked)
         // Those that wait have their turn after the one that asks.
-        let caller = circle.call("a1"), others = waiting.map(circle.call)
-        circle.open()
+        let caller = cycle.call("a1"), others = waiting.map(cycle.call)
+        cycle.open()
         #expect(caller.firstCause == .loaderWaitsForItself)
         #expect(others.allSatisfy { $0.value != nil })
-        #expect(circle.clock.now.offset == .zero, "at once")
+        #expect(cycle.clock.now.offset == .zero, "at once")
     }
 
     @Test func `two loaders that ask for a key of each other's grant`() {
-        let circle = Circle(asked: ["a1": "b2", "b1": "a2"])
-        let callers = [circle.call("a1"), circle.call("b1")]
-        circle.open()
+        let cycle = Cycle(asked: ["a1": "b2", "b1": "a2"])
+        let callers = [cycle.call("a1"), cycle.call("b1")]
+        cycle.open()
         #expect(callers.contains { $0.firstCause == .loaderWaitsForItself })
-        #expect(callers.allSatisfy { $0.isDone } && circle.clock.now.offset == .zero)
+        #expect(callers.allSatisfy { $0.isDone } && cycle.clock.now.offset == .zero)
     }
 
     @Test func `a loader that asks for a key of another grant, whose keys are waiting for their turn, waits for it`() {
-        let circle = Circle(asked: ["a1": "b1", "b2": "c1", "c1": "d1"])
-        let callers = ["b2", "a1", "b1", "a2", "b3"].map(circle.call)
-        circle.open()
+        let cycle = Cycle(asked: ["a1": "b1", "b2": "c1", "c1": "d1"])
+        let callers = ["b2", "a1", "b1", "a2", "b3"].map(cycle.call)
+        cycle.open()
         #expect(callers.allSatisfy { $0.value != nil })
     }
 
     @Test func `a load that has lost its turn may ask for a key that has it now`() async {
-        let circle = Circle(asked: ["a1": "a2"])
-        let caller = circle.call("a1")
+        let cycle = Cycle(asked: ["a1": "a2"])
+        let caller = cycle.call("a1")
         // A sign-in through another key takes the turn from it.
-        let signIn = circle.stage.start { [service = circle["a3"]] in
+        let signIn = cycle.stage.start { [service = cycle["a3"]] in
             await service.replace(with: AccessToken("a3", lifetime: .seconds(3_600), refreshToken: "r"))
         }
         #expect(signIn.isDone)
-        circle.open()
-        #expect(caller.isDone && circle.clock.now.offset == .zero)
+        cycle.open()
+        #expect(caller.isDone && cycle.clock.now.offset == .zero)
         #expect(caller.firstCause != .loaderWaitsForItself, "\(caller)")
     }
 
@@ -100,12 +100,12 @@ struct GrantCircleTests {
         var holder: LoadMembership? { loads.withLock { $0.count > 1 ? $0.removeFirst() : $0.first } }
     }
 
-    @Test func `a load whose turn has come meanwhile, or is held by an earlier load of its service, closes no circle`() {
+    @Test func `a load whose turn has come meanwhile, or is held by an earlier load of its service, closes no cycle`() {
         let service = TokenService { _ in AccessToken("a") }, other = TokenService { _ in AccessToken("b") }
         let load = LoadMembership(of: service, work: 2), earlier = LoadMembership(of: service, work: 1)
         var waits = LoadWaits()
         for turn in [Turn(), Turn(load), Turn(earlier), Turn(earlier, load)] {
-            #expect(!waits.closesCircle(load, waitingFor: .turn(turn)))
+            #expect(!waits.closesCycle(load, waitingFor: .turn(turn)))
         }
         let turn = Turn(earlier)
         let begun = [

@@ -14,7 +14,7 @@ private final class AskingLoader: AccessTokenLoader {
 }
 
 @Suite("Guarantee 17: loads with completion handlers that would wait for each other end at once")
-struct CallbackCircleTests {
+struct CallbackCycleTests {
     @Test(arguments: 1...4, [false, true])
     func `services whose loaders ask the next one in a ring get a clear error`(count: Int, areAllCalled: Bool) {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue()
