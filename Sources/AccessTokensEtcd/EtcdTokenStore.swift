@@ -54,7 +54,7 @@ public final class EtcdTokenStore: SharedTokenStore {
     ///     password, and the record unless it is sealed.
     ///   - transport: Carries the requests. `nil`: `URLSession` on Apple platforms, where the system judges certificates and no
     ///     client certificate is sent; on Linux a socket without TLS, which uses no proxy and refuses `https`. For TLS there,
-    ///     bring a transport over an HTTP client of your own, or reach etcd through a proxy on this machine that speaks TLS to it. A
+    ///     take a transport of the program's own over an HTTP client of your own, or reach etcd through a proxy on this machine that speaks TLS to it. A
     ///     program that is built without the package's trait `URLSession` must bring one in any case.
     ///   - environment: The clock and the seed for the pauses of ``changedRecord(from:atMost:)``.
     /// - Throws: ``EtcdError``, which says what to correct.

@@ -94,7 +94,7 @@ public struct URLSessionTransport: TokenTransport {
     /// - Throws: ``TransportError/invalidConfiguration(_:)``.
     @concurrent public func send(_ request: TransportRequest) async throws -> TransportResponse {
         throw TransportError.invalidConfiguration(
-            "this program is built without the package's trait URLSession, so it must bring a transport")
+            "this program is built without the package's trait URLSession, so it must take a transport of the program's own")
     }
 }
 #endif

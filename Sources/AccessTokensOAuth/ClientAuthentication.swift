@@ -88,7 +88,7 @@ public struct ClientAuthentication: Sendable, Described {
 
     /// By the certificate that the transport presents; the form contains only the client's id.
     ///
-    /// `URLSessionTransport` presents none: bring a transport that does. Source: RFC 8705 §2.
+    /// `URLSessionTransport` presents none: take a transport of the program's own that does. Source: RFC 8705 §2.
     public static let mutualTLS = ClientAuthentication("tls_client_auth", .idAlone)
 
     /// By an assertion that the program itself creates for each request; the client needs an `issuer`.

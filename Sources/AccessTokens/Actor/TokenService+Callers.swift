@@ -62,7 +62,8 @@ extension TokenService {
             return token
         }
         do {
-            let deadline = deadline(after: limit), token = try await ask(.validFor(minimum), seen: seen, until: deadline).answer.get()
+            let deadline = deadline(after: limit)
+            let token = try await ask(.validFor(minimum), seen: seen, until: deadline).answer.get()
             // One of an earlier run or of another service isn't what a load for this call has brought.
             guard await visit({ $0.machine.newest == 0 }) else { return token }
             return try await ask(.validFor(minimum), seen: seen, until: deadline).answer.get()

@@ -105,14 +105,14 @@ import FoundationNetworking
         #expect([screen5.title, screen6.title, next.title] == ["Brazil", "Brazil", "no movies"])
     }
 
-    @Test func `a data loader of the second article needs nothing to begin with`() async throws {
+    @Test func `a data loader of the second article can be made without any argument`() async throws {
         // Nothing is sent: the address is none of the web.
         let screen = ArticlesInSwift5.TodoListViewController(url: try #require(URL(string: "file:///")))
         await withCheckedContinuation { done in screen.loadItems { done.resume() } }
         #expect(screen.title == "no list")
     }
 
-    @Test func `a movie loader's release ends its requests alone, and their handlers aren't called`() async throws {
+    @Test func `a movie loader's release ends only its own requests, and their handlers aren't called`() async throws {
         let host = try StubbedHost { _ in .init(body: "[]") }
         let factory = ArticlesInSwift6.MovieLoaderFactory(cache: .shared, session: host.session)
         let category = ArticlesInSwift6.Category(genre: "drama", url: host.url)

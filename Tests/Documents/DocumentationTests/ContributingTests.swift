@@ -14,7 +14,7 @@ struct ContributingTests {
         return table.matches(of: #/(?m)^([a-z0-9-]+) +(daily|nightly) +\d+ /#).map { (String($0.1), $0.2 == "daily") }
     }
 
-    @Test func `the workflow runs every stage, the daily ones for each change`() throws {
+    @Test func `the workflow runs every stage, and the everyday stages for each change`() throws {
         let lists = try text(".github/workflows/ci.yml").matches(of: /stage: \[(.*?)\]/).map {
             $0.1.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         }
@@ -22,7 +22,7 @@ struct ContributingTests {
         #expect(lists == [stages.filter(\.isDaily).map(\.name), stages.filter { !$0.isDaily }.map(\.name)])
     }
 
-    @Test func `every stage that a page names is there, with a function that runs it`() throws {
+    @Test func `every stage that a page names exists, with a function that runs it`() throws {
         let (script, names) = (try text(".ci/run"), try stages().map(\.name))
         #expect(names.count > 10)
         for name in names {

@@ -25,7 +25,7 @@ struct DesignTests {
         }
     }
 
-    @Test func `every import of one of our modules follows an arrow`() throws {
+    @Test func `every import of one of the package's modules follows an arrow of the manifest`() throws {
         let modules = try modules(), arrows = try manifestArrows()
         #expect(arrows.count > 5)
         for module in modules {
@@ -43,7 +43,7 @@ struct DesignTests {
         }
     }
 
-    @Test func `shared modules know nothing of tokens, and requests know nothing of OAuth`() throws {
+    @Test func `shared modules don't depend on tokens, and DataLoading doesn't depend on OAuth`() throws {
         let arrows = try manifestArrows()
         #expect(!arrows.contains { $0.hasPrefix("TokenServiceConcurrency -->") })
         #expect(arrows.filter { $0.hasPrefix("AccessTokensHTTP -->") } == ["AccessTokensHTTP --> TokenServiceConcurrency"])
@@ -64,7 +64,7 @@ struct DesignTests {
                 && !programs.contains { $0.contains("\"Migration") || $0.contains("\"TestBudgets") || $0.contains("\"Insides") })
     }
 
-    @Test func `every module and executable stands in the house`() throws {
+    @Test func `every module and executable has a row in the design document`() throws {
         let lines = try text("Docs/Design.md").components(separatedBy: "\n")
         let folders = try FileManager.default.contentsOfDirectory(atPath: LinkTests.root.appending(path: "Sources").path)
         let named = lines.compactMap { $0.firstMatch(of: #/^\| `([A-Za-z-]+)/` \|/#).map { String($0.1) } }
@@ -83,7 +83,7 @@ struct DesignTests {
         ("CHANGELOG.md", #"`([A-Z]\w+)`"#, ""),
         ("Docs/Design.md", #"(?m)^\| `(\w+)/`"#, ""),
     ])
-    func `a list of modules lacks none of the manifest's`(page: String, pattern: String, without: String) throws {
+    func `a list of modules contains all of the manifest's`(page: String, pattern: String, without: String) throws {
         let named = Set(
             try text(page).matches(of: try Regex(pattern, as: (Substring, Substring).self)).map { String($0.output.1) })
         let expected = Set(try modules()).subtracting(["TokenServiceConcurrency"]),
@@ -98,7 +98,7 @@ struct DesignTests {
         #expect(words <= 3_500, "a decision belongs on its room's page in Docs/Decisions")
     }
 
-    @Test func `the house leads each room to a page of decisions, and to each page`() throws {
+    @Test func `each row of the design document links to a page of decisions, and each page is linked`() throws {
         let rooms = try text("Docs/Design.md").matches(of: /(?m)^\| `[A-Za-z-]+\/` \|.*\| (.*) \|$/).map { String($0.1) }
         #expect(!rooms.isEmpty && rooms.allSatisfy { $0.contains("](Decisions/") })
         let folder = LinkTests.root.appending(path: "Docs/Decisions").path
@@ -108,12 +108,15 @@ struct DesignTests {
         #expect(pages.count == 10)
     }
 
-    @Test func `each decision has its reason and what was rejected, under a heading of its page`() throws {
+    @Test func `each decision has its reason and its rejected alternatives, under a heading of its page`() throws {
         let folder = LinkTests.root.appending(path: "Docs/Decisions").path
         for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
             let page = try text("Docs/Decisions/\(name)")
             let lines = page.components(separatedBy: "\n")
             #expect(lines.count { $0.hasPrefix("## ") } >= 1, "\(name)")
+            let numbers = lines.compactMap { $0.firstMatch(of: /^\| (\d+)\. /).map { String($0.1) } }
+            let rows = lines.count { $0.hasPrefix("| ") && !$0.hasPrefix("| decision ") }
+            #expect(numbers.count == rows && Set(numbers).count == rows, "\(name)")
             for line in lines where line.hasPrefix("| ") {
                 let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
                 #expect(cells.count == 3 && cells.allSatisfy { !$0.isEmpty }, "\(name): \(line)")

@@ -45,7 +45,7 @@ private final class Engine: EngineClient {
 }
 
 @Suite(.inRealTime) struct `The guide to other engines` {
-    @Test func `shows a store that is a register for compare and swap`() async throws {
+    @Test func `shows a store that is a linearizable register for compare and swap`() async throws {
         let store = KubernetesStore(api: Engine(), namespace: "n", name: "r")
         let report = try await checkSharedTokenStore([store, store])
         #expect(report.failures == 0)

@@ -139,7 +139,7 @@ import Testing
         try await FirstRepair.PriceCacheTests().`two callers share one fetch`()
     }
 
-    @Test func `shows the same with a seam`() async throws {
+    @Test func `shows the same repair with a seam`() async throws {
         try await FirstSeam.PriceCacheTests().`two callers share one fetch`()
     }
 

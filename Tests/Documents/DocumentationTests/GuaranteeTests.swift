@@ -27,7 +27,7 @@ struct GuaranteeTests {
         #expect(try text("Docs/Guarantees.md").contains("the \(numbers.count) guarantees"))
     }
 
-    @Test func `each guarantee names tests that are there`() throws {
+    @Test func `each guarantee names tests that exist`() throws {
         for promise in try promises() {
             let lines = String(promise).matches(of: /(?m)^- (\d+): (.*)$/)
             #expect(lines.compactMap { Int($0.1) } == numbers(promise, #/(?m)^\*\*(\d+)\. /#))

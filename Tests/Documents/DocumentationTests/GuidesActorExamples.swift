@@ -43,7 +43,7 @@ private actor TokenCache {
         #expect(failure.description.hasPrefix("Schedule 1 ") && failure.description.contains("one load for both"))
     }
 
-    @Test func `TokenService loads once under each of them`() async throws {
+    @Test func `TokenService loads once under each of the schedules`() async throws {
         let summary = try await explore(.exhaustive(delays: 2)) { simulation in
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))
@@ -59,7 +59,7 @@ private actor TokenCache {
         #expect(summary.omitsDefaultActorsOnly && summary.schedules > 10)
     }
 
-    @Test func `a sign-out during the load is not undone by it`() async throws {
+    @Test func `a sign-out during a load is not undone by that load`() async throws {
         try await explore(.exhaustive(delays: 2)) { simulation in
             let server = SimulatedAuthorizationServer(
                 clock: simulation.clock, latency: .seconds(1))

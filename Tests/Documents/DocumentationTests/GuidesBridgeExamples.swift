@@ -35,7 +35,7 @@ private struct Bridge {
 }
 
 @Suite(.unlinked, .timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers: bridges` {
-    @Test func `a wrapped handler keeps its cancelled caller, retrieveToken lets it go`() async throws {
+    @Test func `a wrapped handler keeps its cancelled caller waiting, while retrieveToken releases it`() async throws {
         let loader = ScriptedLoader()
         let service = AccessTokenService(loader: loader)
         let wrapped = Task { try await Wrapped(service: service).token() }
@@ -62,7 +62,7 @@ private struct Bridge {
         #expect(failure?.description.contains("in the order of the calls") == true)
     }
 
-    @Test func `AccessTokenService keeps it`() async throws {
+    @Test func `AccessTokenService keeps the order of the calls`() async throws {
         let summary = try await explore(.exhaustive(delays: 2)) { simulation in
             let tokens = TokenService(environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)) { _ in
                 AccessToken("a")

@@ -75,7 +75,7 @@ private struct Program {
 @Suite(.inRealTime) struct `The guide to a program's end` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
 
-    @Test func `finishes, and goes on if it isn't the end`() async throws {
+    @Test func `drains the service, and loads again if the program goes on`() async throws {
         let program = Program(
             tokens: TokenService(loader: server.loader), services: TokenServices { [server] _ in server.loader }, server: .init())
         await program.tokens.replace(with: server.signIn())
@@ -92,7 +92,7 @@ private struct Program {
         #expect(ofKey?.code == .drained)
     }
 
-    @Test func `a tool without refreshes ahead gets its token like any other`() async throws {
+    @Test func `makes a tool without refreshes ahead, which gets its token like any other`() async throws {
         let store = ScriptedStore(StoredToken(server.signIn(), received: Date()))
         #expect(try await Program.makeTool(store, server.loader).retrieveToken().value == "access-1")
         #expect(try await Program.runInVain(store, server.loader).cachedToken?.value == "access-1")

@@ -9,7 +9,7 @@ import Testing
 // The Swift blocks of `TestingYourCode` about schedules, unchanged, and run; and its diagram, drawn again.
 
 @Suite(.unlinked) struct `The guide to testing, under every schedule` {
-    @Test func `finds what a sign-out leaves behind`() async throws {
+    @Test func `finds what a sign-out leaves on the screen`() async throws {
         typealias Profile = RacingProfiles.Profile
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.exhaustive(preemptions: 1)) { simulation in
@@ -37,14 +37,14 @@ import Testing
         #expect(failure?.description.contains("Schedule 1 (") == true)
     }
 
-    @Test func `finds what is wrong with the first repair`() async throws {
+    @Test func `finds the mistake in the first repair`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.exhaustive(preemptions: 1)) { try await Self.leavesNothing($0, CountingProfiles.Profile.init) }
         }
         try Self.expectOnPage(failure)
     }
 
-    @Test func `finds nothing wrong with the second`() async throws {
+    @Test func `finds no mistake in the second repair`() async throws {
         let summary = try await explore(.exhaustive(preemptions: 1)) {
             try await Self.leavesNothing($0, MendedProfiles.Profile.init)
         }

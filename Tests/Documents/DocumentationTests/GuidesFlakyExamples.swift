@@ -76,7 +76,7 @@ private struct SettingTests {
 
 #if os(Linux)
 @Suite struct `The guide to flaky tests` {
-    @Test func `shows a test that guesses, and its repair`() async throws {
+    @Test func `shows a test that guesses, and a repaired one`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explored { try await Flaky.MirrorTests().`shows the status`() }
         }
@@ -86,7 +86,7 @@ private struct SettingTests {
         try await explored { try await Flaky.MendedMirrorTests().`shows the status`() }
     }
 
-    @Test func `shows tests that disturb each other`() async throws {
+    @Test func `shows tests that interfere with each other`() async throws {
         await #expect(throws: ScheduleFailure.self) {
             try await Flaky.Together().`the tests of the setting don't disturb each other`()
         }

@@ -140,7 +140,7 @@ func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
         try OAuthClient(id: "app", tokenURL: #require(URL(string: "https://id.example/token")), transport: transport)
     }
 
-    @Test func `an app signs in, and keeps what a useless answer still has`() async throws {
+    @Test func `an app signs in, and keeps the refresh token of an unusable answer`() async throws {
         let url = try #require(URL(string: "https://id.example/authorize"))
         for (body, kept) in [
             (#"{"access_token":"a","token_type":"Bearer","refresh_token":"r"}"#, "a"),
@@ -157,7 +157,7 @@ func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
         }
     }
 
-    @Test func `a tool shows where to enter which code`() async throws {
+    @Test func `a tool shows the user's code and where to enter it`() async throws {
         let url = try #require(URL(string: "https://id.example/device"))
         // The codes have no time left, so the test doesn't wait.
         let codes = #"{"device_code":"d","user_code":"WDJB","verification_uri":"https://v","expires_in":0}"#
@@ -169,7 +169,7 @@ func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
         #expect(shown == "Open https://v, enter WDJB" && error?.code == .signInExpired)
     }
 
-    @Test func `a server without its file sends nothing`() async throws {
+    @Test func `a server without its credential file sends nothing`() async throws {
         let url = try #require(URL(string: "https://id.example/token"))
         for tokens in [try workloadTokens(tokenURL: url), try federatedTokens(tokenURL: url)] {
             let error = await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() }

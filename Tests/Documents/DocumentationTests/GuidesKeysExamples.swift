@@ -71,7 +71,7 @@ private struct Scope: Hashable {
         #expect(token.value == "tenant 7")
     }
 
-    @Test func `makes a client for each tenant, and throws from a load what its initializer throws`() async throws {
+    @Test func `makes a client for each tenant, and a load throws the error of its initializer`() async throws {
         let plain = try #require(URL(string: "http://login.example"))
         let services = tokens(of: ["a": Tenant(tokenURL: plain, clientID: "a", secret: "s")])
         let error = await #expect(throws: TokenServiceError.self) { try await services["a"].retrieveToken() }
@@ -117,7 +117,7 @@ private struct Scope: Hashable {
         #expect(services["Anna"].cachedToken == nil)
     }
 
-    @Test func `binds an account's tokens, and each origin's, to requests`() throws {
+    @Test func `binds one account's tokens, and a key's for each origin, to requests`() throws {
         let services = TokenServices<String> { tenant, _ in try await fetchToken(for: tenant) }
         let urls = try ["api", "mail", "files"].map { try #require(URL(string: "https://\($0).example.com")) }
         let (apiURL, mailURL, filesURL) = (urls[0], urls[1], urls[2])
@@ -132,7 +132,7 @@ private struct Scope: Hashable {
         #expect("\(tokens)".contains("files.example.com") && "\(loader)".contains("DataLoader"))
     }
 
-    @Test func `lets scopes with one refresh token load one after the other`() async throws {
+    @Test func `makes scopes with one refresh token load one after the other`() async throws {
         let services = TokenServices<Scope>(
             grant: { Scope(account: $0.account) }
         ) { _, previous in

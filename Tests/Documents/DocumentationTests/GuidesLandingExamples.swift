@@ -53,7 +53,7 @@ private struct Recorder: TokenTransport {
 }
 
 @Suite(.inRealTime) struct `The landing pages` {
-    @Test func `ask before a request, and tell when it is refused`() async throws {
+    @Test func `ask for a token before a request, and report when it is refused`() async throws {
         let api = Backend()
 
         let tokens = TokenService { previous in
@@ -66,7 +66,7 @@ private struct Recorder: TokenTransport {
         #expect(token.value == "fetched" && tokens.cachedToken == nil)
     }
 
-    @Test func `open a second door for handlers`() async throws {
+    @Test func `show a second interface, for completion handlers`() async throws {
         let tokens = TokenService(loader: NetworkLoader(network: Network()).tokenLoader)
         let shown = Mutex<[String]>([])
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -129,7 +129,7 @@ private struct Recorder: TokenTransport {
         #expect(reports.cachedToken == nil && session.cachedToken == tokenFromSignIn)
     }
 
-    @Test func `bring a transport`() async throws {
+    @Test func `take a transport of the program's own`() async throws {
         let url = try #require(URL(string: "https://id.example/token"))
         let json = #"{"access_token":"over my wire","token_type":"Bearer","expires_in":60}"#
         let transport = Recorder(answer: TransportResponse(status: 200, body: Data(json.utf8)))

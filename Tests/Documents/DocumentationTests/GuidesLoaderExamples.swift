@@ -77,7 +77,7 @@ private struct LoginFailure: TokenLoadFailure {
         #expect(log.lines == ["none", "r"])
     }
 
-    @Test func `a loader of one's own carries the refresh token on when the server sends no new one`() async throws {
+    @Test func `a program's own loader keeps the refresh token if the server sends no new one`() async throws {
         let transport = AnsweringTransport { form in
             let next = form.contains("device") ? #", "next": "r1""# : ""
             return (200, #"{"token": "a\#(UUID())", "seconds": 3600\#(next)}"#)

@@ -260,7 +260,7 @@ struct MCPClient {
         String(decoding: try await client.send(Data(message.utf8)), as: UTF8.self)
     }
 
-    @Test func `meets a server, registers, signs in, and gains a scope without losing one`() async throws {
+    @Test func `discovers a server, registers, signs in, and gains a scope without losing one`() async throws {
         let log = GuideLog(), kept = Mutexed<RegisteredClient>(), server = try server(log)
         let directory = try TemporaryDirectory()
         let host = program(kept, log, directory: directory)
@@ -282,7 +282,7 @@ struct MCPClient {
         #expect(await next.tokens.signInState().code == .signedOut)
     }
 
-    @Test func `registers again once the server has forgotten it`() async throws {
+    @Test func `registers again once the server has forgotten the client`() async throws {
         let log = GuideLog(), kept = Mutexed<RegisteredClient>(), isKnown = Mutexed<Bool>(false)
         let server = try server(log, knows: { isKnown.value == true })
         let directory = try TemporaryDirectory()
@@ -294,7 +294,7 @@ struct MCPClient {
         #expect(log.lines.filter { $0 == "registered true" }.count == 2 && kept.value != nil)
     }
 
-    @Test func `takes neither a registration nor a token to another authorization server`() async throws {
+    @Test func `sends neither a registration nor a token to another authorization server`() async throws {
         let log = GuideLog(), kept = Mutexed<RegisteredClient>(), directory = try TemporaryDirectory()
         let host = program(kept, log, directory: directory), first = try server(log), second = try server(log)
         _ = try await MCPClient(url: url(of: first), host: host)
@@ -302,7 +302,7 @@ struct MCPClient {
         #expect(log.lines.filter { $0 == "registered true" }.count == 2 && log.lines.filter { $0 == "browsed" }.count == 2)
     }
 
-    @Test func `needs no registration where the server reads its document`() async throws {
+    @Test func `needs no registration if the server reads the client's document`() async throws {
         let log = GuideLog(), kept = Mutexed<RegisteredClient>()
         let server = try server(log, #","client_id_metadata_document_supported":true"#)
         let directory = try TemporaryDirectory()
@@ -312,7 +312,7 @@ struct MCPClient {
         #expect(log.lines == ["browsed", "token for client_id=https%3A%2F%2Fapp.example%2Fclient.json"])
     }
 
-    @Test func `signs in at a server of March 2025 if the program says so`() async throws {
+    @Test func `signs in at a server of the March 2025 specification if the program allows it`() async throws {
         let log = GuideLog(), kept = Mutexed<RegisteredClient>(), server = try server(log, isOlder: true)
         let directory = try TemporaryDirectory()
         await #expect(throws: OAuthError.self) {

@@ -23,12 +23,12 @@ extension AccessTokensDispatch.AccessTokenService {
 @Suite(.timeLimit(.minutes(10)), .inRealTime) struct `Migrating from completion handlers` {
     private let log = GuideLog()
 
-    @Test func `two names in one file are the package's types`() {
+    @Test func `two type aliases in one file stand for the package's types`() {
         let service = OneModule.AccessTokenService(loader: ScriptedLoader())
         #expect(type(of: service) == AccessTokenService.self && OneModule.AccessToken("abc") == AccessToken("abc"))
     }
 
-    @Test func `an old service's sign-out keeps its name, and holds`() async throws {
+    @Test func `an old service's sign-out keeps its name, and takes effect`() async throws {
         let tokens = TokenService(loader: ScriptedLoader())
         await tokens.replace(with: AccessToken("abc", lifetime: .seconds(3600)))
         let service = OneModule.AccessTokenService(service: tokens, queue: DispatchQueue(label: "test"))
@@ -36,7 +36,7 @@ extension AccessTokensDispatch.AccessTokenService {
         #expect(tokens.cachedToken == nil)
     }
 
-    @Test func `a call with a limit is answered in time`() async throws {
+    @Test func `a call with a limit is answered when the limit passes`() async throws {
         let answers = log
         let clock = ManualClock(), loader = ScriptedLoader()
         let tokens = TokenService(environment: .init(clock: clock), loader: loader)

@@ -63,7 +63,7 @@ private struct LossyLoader<Login: TokenLoader>: TokenLoader {
         #expect(error?.remedy == .signIn && server.reuseDetected == 1)
     }
 
-    @Test func `one that fails leaves the question to the next caller`() async {
+    @Test func `a loader that loses an answer leaves the next caller with a spent refresh token`() async {
         let server = SimulatedAuthorizationServer(rotatesRefreshTokens: true)
         let tokens = TokenService(loader: LossyLoader(login: server.loader))
         await Self.signIn(at: server, tokens)

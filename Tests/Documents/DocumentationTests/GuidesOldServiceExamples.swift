@@ -157,7 +157,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         AccessToken(value, lifetime: .seconds(3600), refreshToken: refreshToken)
     }
 
-    @Test func `a loader with a refresh token, over a vault`() async throws {
+    @Test func `a loader with a refresh token works with a vault as its store`() async throws {
         let clock = ManualClock(), vault = Vault()
         let server = LoginServer(log: log) { _ in .success(.init(access: "b", expiresIn: 3_600, refresh: "r2")) }
         let environment = TokenService.Environment(clock: clock)
@@ -177,7 +177,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
     }
 
     @Test(arguments: [(LoginServer.Problem.invalidGrant, TokenServiceError.Remedy.signIn), (.offline, .retry)])
-    private func `tells a refused grant from a bad network`(
+    private func `a loader tells a refused grant from a network failure`(
         problem: LoginServer.Problem, remedy: TokenServiceError.Remedy
     ) async throws {
         let clock = ManualClock(), server = LoginServer(log: log) { _ in .failure(problem) }
@@ -188,7 +188,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(error?.remedy == remedy)
     }
 
-    @Test func `an interceptor never waits, and is called again when there is a token`() async throws {
+    @Test func `an interceptor never blocks, and its request is sent again when there is a token`() async throws {
         let loader = ScriptedLoader(), service = AccessTokenService(loader: loader, queue: queue)
         let interceptor = TokenInterceptor(service: service)
         let request = URLRequest(url: try #require(URL(string: "https://api.example/movies")))
@@ -201,7 +201,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(try interceptor.adapt(request).value(forHTTPHeaderField: "Authorization") == "Bearer abc")
     }
 
-    @Test func `an observable's disposal takes the call back`() async throws {
+    @Test func `an observable's disposal cancels the call`() async throws {
         let answers = log, loader = ScriptedLoader(), service = AccessTokenService(loader: loader, queue: queue)
         let subscription = service.token.subscribe { _ in answers.add("disposed of") }
         let call = try await loader.nextCall()
@@ -210,7 +210,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(await answer(service) == "abc" && answers.lines.isEmpty)
     }
 
-    @Test func `a forced reload names the token, so two of them load once`() async throws {
+    @Test func `two forced reloads that name the same token cause one load`() async throws {
         let loader = ScriptedLoader(), service = AccessTokenService(loader: loader, queue: queue)
         service.replace(with: token("old"))
         #expect(await answer(service) == "old")
@@ -225,7 +225,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(answers.lines == ["1 new", "2 new"] && loader.loadCount == 1)
     }
 
-    @Test @MainActor func `a closed screen is let go`() async throws {
+    @Test @MainActor func `a closed screen is released`() async throws {
         let loader = ScriptedLoader(), service = AccessTokenService(loader: loader, queue: .main)
         weak var closed: MovieScreen?
         do {
@@ -270,7 +270,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(posts.lines == ["refresh r1", "signed out by the server", "signed out"])
     }
 
-    @Test func `the question at launch starts no load`() async throws {
+    @Test func `the sign-in state at launch is answered without a load`() async throws {
         let vault = Vault(), store = VaultTokenStore(vault: vault), loader = ScriptedLoader()
         let shown = log
         for (name, screen) in [("empty", Screen.signIn), ("full", .movies), ("locked", .locked)] {
@@ -287,7 +287,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(shown.lines == ["true", "true", "true"] && loader.loadCount == 0)
     }
 
-    @Test func `in the line after a sign-out nothing from before is left`() async throws {
+    @Test func `the line after a sign-out sees nothing from before it`() async throws {
         let tokens = TokenService(loader: ScriptedLoader())
         let service = AccessTokenService(service: tokens, queue: queue)
         service.replace(with: token("a"))
@@ -296,7 +296,7 @@ private func chooseScreen(_ service: AccessTokenService, show: @escaping @Sendab
         #expect(tokens.cachedToken == nil && tokens.cachedSignInState.code == .signedOut)
     }
 
-    @Test func `a handler that calls again at once gets two loads, then the cached error`() async throws {
+    @Test func `a handler that calls again at once causes two loads, and then gets the cached error`() async throws {
         let errors = log
         let service = AccessTokenService(service: TokenService { _ in throw ScriptedFailure() }, queue: queue)
         for number in 1...3 {

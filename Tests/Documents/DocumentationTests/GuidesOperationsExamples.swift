@@ -64,7 +64,7 @@ func exploreStockByARule() async throws {
 }
 
 @Suite(.unlinked) struct `The guide to generated operations` {
-    @Test func `shows the report that its test prints`() async throws {
+    @Test func `shows the report that the guide's test prints`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) { try await exploreStock() }
         #if DEBUG && os(Linux) && arch(x86_64)
         let path = "Sources/Interleavings/Interleavings.docc/GeneratingOperations.md"

@@ -76,7 +76,7 @@ private func name(_ result: Result<AccessToken, any Error>) -> String { (try? re
         queue.sync {}
     }
 
-    @Test func `it loads once and answers in order, from any thread`() {
+    @Test func `stage 3 loads once and answers in order, from any thread`() {
         let cache = makeCache()
         for caller in ["Anna", "Ben"] { cache.retrieveToken { [answers] in answers.add("\(caller) \(name($0))") } }
         queue.sync {}
@@ -95,7 +95,7 @@ private func name(_ result: Result<AccessToken, any Error>) -> String { (try? re
         #expect(answers.lines == ["from before the sign-out"])
     }
 
-    @Test func `released during a load, it never answers`() {
+    @Test func `stage 3 never answers if it is released during a load`() {
         var cache: Stage3.TokenCache? = makeCache()
         cache?.retrieveToken { [answers] in answers.add(name($0)) }
         queue.sync {}
@@ -115,7 +115,7 @@ private func name(_ result: Result<AccessToken, any Error>) -> String { (try? re
         #expect(answers.lines == ["b"])
     }
 
-    @Test func `a load without an answer blocks all who come later`() {
+    @Test func `a load without an answer blocks all later callers`() {
         let cache = makeCache()
         for _ in 1...10 { cache.retrieveToken { [answers] in answers.add(name($0)) } }
         queue.sync {}

@@ -18,7 +18,7 @@ import Testing
         try String(contentsOf: Self.catalog.appending(path: "RefreshPolicyGuide.md"), encoding: .utf8)
     }
 
-    @Test func `a token of five minutes, from its load to its successor`() async throws {
+    @Test func `a token of five minutes is refreshed as the guide says`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
         let tokens = TokenService(environment: .init(clock: clock), loader: loader)
@@ -65,7 +65,7 @@ import Testing
         #expect(try await next.value == "second")
     }
 
-    @Test func `a server that keeps one token valid needs a service that does not refresh ahead`() async throws {
+    @Test func `a server that keeps only one token valid needs a service without refreshes ahead`() async throws {
         let server = SimulatedAuthorizationServer(clock: ManualClock(), keepsOneTokenValid: true)
         let policy = RefreshPolicy(maximumRefreshWindow: .zero)
         let tokens = TokenService(policy: policy, loader: server.loader)
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [5, 30, 60, 300, 900, 3600, 86_400])
-    func `the table of lifetimes is what the formulas say`(lifetime: Int) throws {
+    func `the table of lifetimes matches the formulas`(lifetime: Int) throws {
         let lifetime = Duration.seconds(lifetime)
         let (opens, opensAtLatest) = try #require(policy.refreshStarts(lifetime: lifetime))
         let expiry = policy.hardExpiry(lifetime: lifetime)
@@ -110,7 +110,7 @@ import Testing
         #expect(try page().contains(row), "\(row)")
     }
 
-    @Test func `the table of pauses is what the formulas say`() throws {
+    @Test func `the table of pauses matches the formulas`() throws {
         let page = try page()
         for failures in 1...9 {
             let pause = RefreshPolicy.pause(failures: failures)
@@ -123,12 +123,12 @@ import Testing
     }
 
     @Test(arguments: Recovery.Pacing.allCases)
-    func `the table of outages is what the formulas say`(pacing: Recovery.Pacing) throws {
+    func `the table of outages matches the formulas`(pacing: Recovery.Pacing) throws {
         let row = Recovery.row(pacing)
         #expect(try page().contains(row), "\(row)")
     }
 
-    @Test func `a person who tries again is not kept waiting, nor is a program that hears of the network`() async throws {
+    @Test func `retryNow ends the pause for a user who tries again, and for a program that is connected again`() async throws {
         let isConnected = Mutex(false), loads = Mutex(0)
         let tokens = TokenService(environment: .init(clock: ManualClock())) { _ in
             loads.withLock { $0 += 1 }
@@ -149,7 +149,7 @@ import Testing
 
     /// `RENEW_PICTURES=1 swift test --filter DocumentationTests` writes the pictures instead of comparing them.
     @Test(arguments: RefreshPolicyPictures.all.map(\.name), GuidesDrawing.Appearance.allCases)
-    func `the pictures are what the formulas draw`(name: String, appearance: GuidesDrawing.Appearance) throws {
+    func `the pictures match the formulas`(name: String, appearance: GuidesDrawing.Appearance) throws {
         let picture = try #require(RefreshPolicyPictures.all.first { $0.name == name })
         let file = Self.catalog.appending(path: "\(name)\(appearance.rawValue).svg")
         let drawn = picture.draw(appearance)

@@ -31,7 +31,7 @@ import FoundationNetworking
         #expect(host.arrivals.map(\.token) == ["access-1", "access-2"])
     }
 
-    @Test func `many refused at once cause one load`() async throws {
+    @Test func `many requests refused at once cause one load`() async throws {
         let host = try makeHost(), tokens = TokenService(loader: server.loader)
         server.revoke(try await tokens.retrieveToken())
         let client = RefusalClients.APIClient(session: host.session, tokens: tokens)
@@ -58,7 +58,9 @@ import FoundationNetworking
         #expect(error?.code == .reset && host.arrivals.count == 1)
     }
 
-    @Test func `a refusal that arrives late throws no fresh token away; invalidating the current one would`() async throws {
+    @Test func `a late refusal of an old token keeps the fresh one, which invalidating the current token would drop`()
+        async throws
+    {
         let tokens = TokenService(loader: server.loader)
         let old = try await tokens.retrieveToken()
         await tokens.invalidate(old)
@@ -87,7 +89,7 @@ import FoundationNetworking
         #expect(try await client.send(URLRequest(url: host.url)) == 200 && server.loadsStarted == 6)
     }
 
-    @Test func `DataLoading does all this`() async throws {
+    @Test func `DataLoading does the same without a client of one's own`() async throws {
         let host = try makeHost(), tokens = TokenService(loader: server.loader)
         let (session, apiURL, moviesURL) = (host.session, host.url, host.url.appending(path: "movies"))
         server.revoke(try await tokens.retrieveToken())
@@ -100,7 +102,7 @@ import FoundationNetworking
         #expect(host.arrivals.map(\.token) == ["access-1", "access-2"])
     }
 
-    @Test func `APIs have rules of their own`() {
+    @Test func `rules of their own recognise each API's refusals`() {
         let slack = TokenUsage {
             $0.members("error").contains("token_expired")
         }
@@ -119,7 +121,7 @@ import FoundationNetworking
         for usage in [graphQL, openStack, gitHub] { #expect(usage.isRefused(by: TransportResponse(status: 401))) }
     }
 
-    @Test func `a 403 names the missing scope and costs no token`() async throws {
+    @Test func `a 403 names the missing scope and drops no token`() async throws {
         let host = try StubbedHost { _ in
             let challenge = "Bearer error=\"insufficient_scope\", scope=\"movies.write\""
             return StubbedHost.Answer(status: 403, headers: ["WWW-Authenticate": challenge])

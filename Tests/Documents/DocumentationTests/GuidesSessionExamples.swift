@@ -106,7 +106,7 @@ private struct FailingStore: TokenStore {
         #expect(try await tokens.retrieveToken().value == "a" && loader.loadCount == 0)
     }
 
-    @Test func `a program that starts asks whether a user is signed in`() async throws {
+    @Test func `a program asks at its start whether a user is signed in`() async throws {
         let store = ScriptedStore(), loader = ScriptedLoader(), session = try session(TokenService(store: store, loader: loader))
         await session.start { log.add("sign in") }
         await session.signIn(with: (access: "a", refresh: "r"))
@@ -116,7 +116,7 @@ private struct FailingStore: TokenStore {
         #expect(log.lines == ["sign in", "welcome back", "the store can't be read now"] && loader.loadCount == 0)
     }
 
-    @Test func `invalidating does not sign out: the next caller is signed in again`() async throws {
+    @Test func `invalidating a token does not sign out, and the next caller gets a new token`() async throws {
         let server = SimulatedAuthorizationServer(clock: ManualClock())
         let tokens = TokenService(loader: server.loader)
         await tokens.replace(with: server.signIn())
@@ -151,7 +151,7 @@ private struct FailingStore: TokenStore {
         _ = await waiting.result
     }
 
-    @Test func `with a store that fails the service is signed out, and the grant is revoked all the same`() async throws {
+    @Test func `with a failing store a sign-out still takes effect, and the grant is revoked`() async throws {
         let tokens = TokenService(store: FailingStore(), loader: ScriptedLoader())
         let session = try session(tokens)
         await session.signIn(with: (access: "a", refresh: "r"))
@@ -161,7 +161,7 @@ private struct FailingStore: TokenStore {
     }
 
     @Test(arguments: [true, false])
-    func `who waits for Anna's token gets Ben's, unless a sign-out comes between`(signsOut: Bool) async throws {
+    func `a caller waiting for Anna's token gets Ben's, unless a sign-out comes between`(signsOut: Bool) async throws {
         let loader = ScriptedLoader()
         let tokens = TokenService(loader: loader)
         let waiting = Task { try await tokens.retrieveToken() }
@@ -179,7 +179,7 @@ private struct FailingStore: TokenStore {
         #expect(try await tokens.retrieveToken().value == "Ben's")
     }
 
-    @Test func `a screen is told when the grant is refused, and of nothing else`() async throws {
+    @Test func `a screen gets a message when the grant is refused, and at no other event`() async throws {
         try await failTwice().value
         #expect(log.lines == ["sign in"])
     }
@@ -204,7 +204,7 @@ private struct FailingStore: TokenStore {
     }
 
     @Test(arguments: [(Date.distantPast, ["sign in"]), (.distantFuture, []), (nil, [])])
-    func `a user is asked in time`(end: Date?, lines: [String]) async throws {
+    func `a user is asked to sign in before the refresh token expires`(end: Date?, lines: [String]) async throws {
         let tokens = TokenService { _ in AccessToken("a", refreshToken: "r", refreshTokenExpiration: end) }
         let showSignIn: @Sendable () async -> Void = { [log] in log.add("sign in") }
         let tomorrow = Date()

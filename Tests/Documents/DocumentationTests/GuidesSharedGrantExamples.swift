@@ -17,7 +17,7 @@ private struct RecordVault {
     private let server = SimulatedAuthorizationServer(
         clock: ManualClock(), keepsOneTokenValid: false, rotatesRefreshTokens: true)
 
-    @Test func `shows the way that loses the session`() async throws {
+    @Test func `shows the way of sharing that loses the session`() async throws {
         let store = ScriptedStore(StoredToken(expired(), received: Date()))
         let app = TokenService(store: store, loader: server.loader)
         let tool = TokenService(store: store, loader: server.loader)

@@ -22,7 +22,7 @@ func borrowing(from store: some TokenStore) -> TokenService {
 
 @Suite(.inRealTime) struct `The guide to sharing a session` {
     @Test(arguments: [(0, true), (3_000, true), (3_600, false), (-60, true)])
-    func `lets an extension borrow while the token lives`(age: Int, isUsable: Bool) async throws {
+    func `lends a token to an extension while the token is valid`(age: Int, isUsable: Bool) async throws {
         let received = Date(timeIntervalSinceNow: -Double(age))
         let token = AccessToken("lent", lifetime: .seconds(3600), refreshToken: "refresh-1")
         let store = ScriptedStore(StoredToken(token, received: received))

@@ -134,7 +134,7 @@ enum Mended {
         try await explore(.exhaustive(delays: 3), time: .anytime, driving: .everything) { try await Mended.searches($0) }
     }
 
-    @Test func `has a manifest whose products the package has`() throws {
+    @Test func `has a manifest with products that the package contains`() throws {
         let manifest = try String(contentsOf: LinkTests.root.appending(path: "Package.swift"), encoding: .utf8)
         let text = try Self.page()
         let products = text.matches(of: /\.product\(name: "(\w+)", package: "TokenService"\)/).map { String($0.1) }

@@ -48,7 +48,7 @@ struct VaultTokenStore: TokenStore {
 @Suite(.inRealTime) struct `The guide to stores of one's own` {
     private let server = SimulatedAuthorizationServer(clock: ManualClock(), rotatesRefreshTokens: true)
 
-    @Test func `tells locked from empty`() async throws {
+    @Test func `tells a locked vault from an empty one`() async throws {
         let vault = Vault()
         let store = VaultTokenStore(vault: vault)
         try await store.save(StoredToken(server.signIn(), received: Date()))

@@ -55,7 +55,7 @@ private func firstToken() async {
         }
     }
 
-    @Test func `the oldest tools that the manifest allows are among those that were tested, each by a stage`() throws {
+    @Test func `lists the manifest's oldest tools among the tested ones, each with a stage that tests it`() throws {
         let page = try text("Sources/AccessTokens/AccessTokens.docc/Installation.md")
         let tools = try #require(try text("Package.swift").firstMatch(of: /swift-tools-version: ([\d.]+)/)).1
         let rows = page.matches(of: #/(?m)^\| ([\d.]+) \|.*\| `([a-z0-9]+)` \|$/#)

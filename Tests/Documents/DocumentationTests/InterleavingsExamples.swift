@@ -28,7 +28,7 @@ private actor Counter {
 }
 
 @Suite struct `The guides of Interleavings` {
-    @Test func `say which orders they tried`() async throws {
+    @Test func `print which orders were tried`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             let total = Mutex(0)
             for amount in 1...3 { simulation.spawn("\(amount)") { total.withLock { $0 += amount } } }
@@ -39,7 +39,7 @@ private actor Counter {
     }
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
-    func `show a limiter that fails only if a caller may wake up late`(time: TimeModel) async throws {
+    func `show a limiter that fails only if a caller wakes up late`(time: TimeModel) async throws {
         let summary = try await explore(.exhaustive(limit: 3_000), time: time, countsFailures: true) { simulation in
             let limiter = Limiter(clock: simulation.clock)
             let passed = Mutex<[Duration]>([])
@@ -56,7 +56,7 @@ private actor Counter {
         #expect((summary.failures > 0) == (time == .anytime))
     }
 
-    @Test func `count increments`() async throws {
+    @Test func `count a counter's increments`() async throws {
         try await explore { simulation in
             let counter = Counter()
             simulation.spawn("Anna") { await counter.increment() }
@@ -66,7 +66,7 @@ private actor Counter {
         }
     }
 
-    @Test func `show a process that is killed in the middle of its write`() async throws {
+    @Test func `show a process that is killed during its write`() async throws {
         await #expect(throws: ScheduleFailure.self) {
             try await explore { simulation in
                 let file = TwoPartFile()

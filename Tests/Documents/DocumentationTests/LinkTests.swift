@@ -96,11 +96,11 @@ struct LinkTests {
             ("../Package.swift#L99999", "leads past the end of the file"), ("../Package.swift#x", "leads to no line"),
             ("../../", "leaves the repository"),
         ] as [(String, String?)])
-    func `a link that leads nowhere is told from one that leads somewhere`(link: String, problem: String?) throws {
+    func `a broken link is told from a good one`(link: String, problem: String?) throws {
         #expect(try Self.problem(of: link, on: "Docs/Design.md") == problem)
     }
 
-    @Test func `links are found wherever Markdown has them, and nowhere in code`() {
+    @Test func `links are found everywhere in Markdown, but not in code`() {
         let page = MarkdownPage(
             text: """
                 # One heading: `code`, [a link](target.md)!
@@ -123,7 +123,7 @@ struct LinkTests {
         #expect(page.anchors == ["one-heading-code-a-link", "same", "same-1", "mine"])
     }
 
-    @Test func `there are pages`() {
+    @Test func `the list of pages isn't empty`() {
         #expect(Self.pages.count >= 30 && Self.catalogPages.count >= 20)
     }
 }

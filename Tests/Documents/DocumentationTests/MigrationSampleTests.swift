@@ -58,7 +58,7 @@ private final class LoginServer: Sendable {
         return MigrationAfter.App { server.receive($0) }
     }
 
-    @Test func `before, callers at once share one login`() async throws {
+    @Test func `before the migration, concurrent callers share one login`() async throws {
         let service = oldService()
         let list = MigrationBefore.MovieListScreen(service: service), again = MigrationBefore.MovieListScreen(service: service)
         let movie = MigrationBefore.MovieScreen(service: service), search = MigrationBefore.SearchScreen(service: service)
@@ -84,7 +84,7 @@ private final class LoginServer: Sendable {
         #expect(profile.name == "Anna of abc")
     }
 
-    @Test func `after, the same callers share one login, with handlers or async`() async throws {
+    @Test func `after the migration, the same callers share one login, with handlers or async`() async throws {
         let app = newApp()
         let (tokens, service) = (app.tokens, app.service)
         let list = MigrationAfter.MovieListScreen(service: service), again = MigrationAfter.MovieListScreen(service: service)
@@ -111,7 +111,7 @@ private final class LoginServer: Sendable {
         #expect(profile.name == "Anna of abc")
     }
 
-    @Test func `before, a login that ends after the sign-out signs the user in again`() async throws {
+    @Test func `before the migration, a login that ends after the sign-out signs the user in again`() async throws {
         let service = oldService()
         service.retrieveToken { _ in }
         let answer = try await server.next()
@@ -123,7 +123,7 @@ private final class LoginServer: Sendable {
         #expect(token == "Anna's")
     }
 
-    @Test func `after, a login that ends after the sign-out leaves the user signed out`() async throws {
+    @Test func `after the migration, a login that ends after the sign-out leaves the user signed out`() async throws {
         let tokens = newApp().tokens
         let first = Task { try await tokens.retrieveToken() }
         let answer = try await server.next()
@@ -133,7 +133,7 @@ private final class LoginServer: Sendable {
         #expect(tokens.cachedToken == nil)
     }
 
-    @Test func `after, handlers hear of a sign-out on the main actor`() async throws {
+    @Test func `after the migration, handlers learn of a sign-out on the main actor`() async throws {
         let app = newApp()
         let (tokens, service) = (app.tokens, app.service)
         await tokens.replace(with: AccessToken("abc"))
@@ -141,7 +141,7 @@ private final class LoginServer: Sendable {
         #expect(tokens.cachedToken == nil)
     }
 
-    @Test func `a date of expiry becomes a lifetime`() async throws {
+    @Test func `an expiration date becomes a lifetime`() async throws {
         let tokens = newApp().tokens
         let load = Task { try await tokens.retrieveToken() }
         let answer = try await server.next()
@@ -167,7 +167,7 @@ private final class LoginServer: Sendable {
         }
     }
 
-    @Test func `the screens are the same file before and after`() throws {
+    @Test func `the screens' file is the same before and after the migration`() throws {
         func source(_ version: String) throws -> String {
             let path = "Tests/Documents/Migration/\(version)/MovieScreens.swift"
             return try String(contentsOf: LinkTests.root.appending(path: path), encoding: .utf8)

@@ -55,7 +55,7 @@ struct ReadmeTests {
         block.first?.hasPrefix(".package") == true || block.contains("import PackageDescription")
     }
 
-    @Test func `the manifest's products are those that it names, and what has not been tried is said in so many words`() throws {
+    @Test func `the README names every product of the manifest, and states what has not been tried`() throws {
         let (readme, manifest) = (try lines(of: "README.md"), try lines(of: "Package.swift"))
         let dependencies = readme.filter { $0.contains("dependencies: [\"") }
         let named = dependencies.flatMap { $0.matches(of: /"(\w+)"/).map(\.1) }
@@ -79,7 +79,7 @@ struct ReadmeTests {
             .split { $0.hasPrefix("//") && $0.hasSuffix(":") || $0.hasPrefix("@Test ") }.map(Array.init)
     }
 
-    @Test func `every link to a file leads to one, and the whole is no longer than 150 lines`() throws {
+    @Test func `every link to a file leads to one, and the README has at most 150 lines`() throws {
         let lines = try lines(of: "README.md")
         #expect(lines.count <= 151, "the last line ends with a line feed")
         let links = lines.flatMap { line in line.matches(of: /\]\(([^)]+)\)/).map { String($0.1) } }

@@ -22,7 +22,7 @@ struct SequenceTests {
         }
     }
 
-    @Test func `no document has a diagram that only some pages draw`() throws {
+    @Test func `no document contains a Mermaid diagram, which only some pages would draw`() throws {
         for file in try #require(FileManager.default.enumerator(at: LinkTests.root, includingPropertiesForKeys: nil)) {
             guard let file = file as? URL, file.pathExtension == "md", !file.path.contains("/.build/") else { continue }
             let hasMermaid = try String(contentsOf: file, encoding: .utf8).contains("```mermaid")
@@ -30,7 +30,7 @@ struct SequenceTests {
         }
     }
 
-    @Test func `a line that is no step between those who take part is refused`() {
+    @Test func `a line that is no step between the participants is refused`() {
         #expect(SequenceDrawing("a | b\na → b: asks") != nil)
         for line in ["a → c: asks", "a asks", "c: thinks"] { #expect(SequenceDrawing("a | b\n\(line)") == nil) }
     }

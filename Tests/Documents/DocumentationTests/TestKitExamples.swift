@@ -7,7 +7,7 @@ import Testing
 // The Swift blocks of the test kit's landing page, unchanged, and run.
 
 @Suite(.inRealTime) struct `The test kit's examples` {
-    @Test func `a scripted load answers`() async throws {
+    @Test func `a scripted load answers its caller`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
         let service = TokenService(environment: .init(clock: clock), loader: loader)
@@ -18,7 +18,7 @@ import Testing
         #expect(try await token.value == "first")
     }
 
-    @Test func `on a stage a caller waits for a slow store, and for its limit`() async throws {
+    @Test func `a caller on a stage waits for a slow store, and for its limit`() async throws {
         let stage = Stage()
         let clock = ManualClock()
         let loader = ScriptedLoader()

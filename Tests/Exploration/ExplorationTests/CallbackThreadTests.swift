@@ -8,7 +8,7 @@ import Testing
 /// Callers of one shim on several threads, which may be interrupted at each reading of the clock: between reading the token and
 /// acting on it.
 @Suite(.exploring()) struct `Callbacks on several threads` {
-    @Test func `a refused token is never handed out behind the refusal`() async throws {
+    @Test func `after a refusal no later call gets the refused token`() async throws {
         let summary = try await explore(.exhaustive(preemptions: .everyday(1, thorough: 2)), granularity: .accesses) {
             simulation in
             let program = CallbackProgram(simulation, isConcurrent: false)

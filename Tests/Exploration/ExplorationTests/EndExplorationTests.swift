@@ -79,7 +79,9 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [TimeModel.whenIdle, .anytime])
-    func `45: it has saved every refresh token that the server has issued, and starts no load`(time: TimeModel) async throws {
+    func `45: a drained program has saved every refresh token that the server has issued, and starts no load`(time: TimeModel)
+        async throws
+    {
         try await explore(.mixed(schedules: .everyday(40, thorough: 2_000)), time: time) { simulation in
             // If time can move at any step, an operation may become so old that it is forgotten and not awaited, but not before
             // this time.

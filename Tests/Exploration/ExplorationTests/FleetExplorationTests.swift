@@ -93,7 +93,7 @@ import TokenServiceConcurrency
 
     /// Time moves only when all tasks wait; the walk covers a doubt that ends while a service is still working (guarantee 30).
     @Test(arguments: [2, 3])
-    func `no refresh token is presented twice, and a sign-out by one is everybody's`(services count: Int)
+    func `no refresh token is presented twice, and a sign-out by one service signs out all`(services count: Int)
         async throws
     {
         try await explore(.mixed(schedules: .everyday(25, thorough: 5_000)), time: .whenIdle) { simulation in
@@ -121,7 +121,9 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [2, 3])
-    func `34: with an interval, a sign-out by one ends all sessions by the first caller after it`(services count: Int)
+    func `34: with a check interval, a sign-out by one service ends each session at the first call an interval later`(
+        services count: Int
+    )
         async throws
     {
         try await explore(.mixed(schedules: .everyday(25, thorough: 5_000)), time: .whenIdle) { simulation in

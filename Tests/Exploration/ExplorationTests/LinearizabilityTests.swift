@@ -142,7 +142,7 @@ private final class Crowd: Sendable {
         }
     }
 
-    @Test func `what TokenService's callers see could have happened one after another`() async throws {
+    @Test func `TokenService's answers to its callers are linearizable`() async throws {
         try await Self.explore { crowd in
             let simulation = crowd.simulation
             return Ours(
@@ -152,7 +152,7 @@ private final class Crowd: Sendable {
         }
     }
 
-    @Test func `what the naive actor's callers see could not have happened one after another`() async throws {
+    @Test func `the naive actor's answers to its callers are not linearizable`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await Self.explore([.retrieve, .reset, .pause]) { crowd in
                 Naive(service: ReentrantTokenService(loader: CrowdLoader(crowd: crowd), clock: crowd.simulation.clock))

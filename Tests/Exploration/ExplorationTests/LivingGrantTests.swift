@@ -40,7 +40,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `53: whenever the user signs out, what the server has issued by the end of the drain is revoked`(
+    func `53: whenever the user signs out, every token issued by the end of the drain is revoked`(
         hasStore: Bool, signsIn: Bool
     ) async throws {
         let summary = try await explore(.exhaustive(delays: .everyday(2, thorough: 3))) { simulation in

@@ -13,7 +13,7 @@ import TokenServiceConcurrency
         case none, frozen, killed, lostAnswer, conflict, signIn
     }
 
-    @Test func `that marks, presents and saves keeps its session, but for what guarantee 30 names`() async throws {
+    @Test func `that marks, presents and saves keeps its session, except as guarantee 30 names`() async throws {
         try await explore(.mixed(schedules: .everyday(1_000, thorough: 10_000)), time: .whenIdle) { simulation in
             try await Self.live(simulation, mistake: nil)
         }

@@ -41,7 +41,9 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: Ending.allCases, Surface.allCases)
-    func `52: what a call has ended is on no surface when the call returns`(_ ending: Ending, surface: Surface) async throws {
+    func `52: once a call that ends a token has returned, no surface has that token`(_ ending: Ending, surface: Surface)
+        async throws
+    {
         for isOnTheWay in [false, true] { try await check(ending, surface, isOnTheWay: isOnTheWay) }
     }
 
@@ -70,7 +72,7 @@ import TokenServiceConcurrency
         #expect(summary.coverage.isAllWithinBounds)
     }
 
-    @Test func `52: a stream of events that is made after a sign-out has none from before it`() async throws {
+    @Test func `52: a stream of events made after a sign-out has no event from before it`() async throws {
         let summary = try await explore(.exhaustive(delays: .everyday(1, thorough: 3)), granularity: .accesses) { simulation in
             let tokens = Self.service(simulation), queue = simulation.serialQueue("queue")
             let shim = AccessTokenService(service: tokens) { queue.async($0) }

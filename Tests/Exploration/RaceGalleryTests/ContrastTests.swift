@@ -114,7 +114,9 @@ import Testing
     @Test(
         arguments: zip(
             [Design.unpredictable, .enqueueing, .threadSafe, .reentrant, .callbackShim, .tokenService], [50, 50, 50, 0, 50, 50]))
-    func `callers that block a thread are answered by as many as Docs/Contrast.md says`(_ design: Design, answered: Int) throws {
+    func `each design answers as many callers that block a thread as Docs/Contrast.md says`(_ design: Design, answered: Int)
+        throws
+    {
         #expect(Trial.answeredIfBlocking(design, callers: 50) == answered)
         let line = "| \(design.name) | 50 | \(answered) |"
         #expect(try page().contains(line), "\(line)")
@@ -122,8 +124,7 @@ import Testing
 
     /// These happen between a load's beginning and its end.
     @Test(arguments: [(Design.threadSafe, true), (.reentrant, true), (.callbackShim, false), (.tokenService, false)])
-    func `a sign-out during one caller's load is undone by the broken designs only`(_ design: Design, isUndone: Bool) async throws
-    {
+    func `only the broken designs undo a sign-out during one caller's load`(_ design: Design, isUndone: Bool) async throws {
         let summary = try await Trial.signOut.explore(design, callers: 1, .exhaustive(delays: 3))
         #expect(summary.coverage.gaps.isEmpty)
         #expect((summary.failures > 0) == isUndone)

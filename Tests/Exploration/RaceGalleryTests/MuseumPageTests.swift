@@ -8,7 +8,7 @@ import Testing
 @Suite(.unaided) struct `The museum's page` {
     #if DEBUG
     /// Everyday runs check six exhibits; CI checks all of them each night.
-    @Test func `Docs/Museum.md has the table that the exhibits give now; if not, the page itself says how to renew it`()
+    @Test func `Docs/Museum.md has the table that the exhibits give, or the page says how to renew it`()
         async throws
     {
         let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }

@@ -21,7 +21,7 @@ import Testing
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `the naive actor keeps no failure`() async throws {
+    @Test func `the naive actor doesn't cache a failure`() async throws {
         let service = ReentrantTokenService(loader: loader, clock: clock)
         let first = stage.start { try await service.retrieveToken() }
         try await loader.nextCall().fail(with: ScriptedFailure.transient)

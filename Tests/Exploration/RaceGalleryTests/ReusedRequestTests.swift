@@ -16,7 +16,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `a reused request is right for one performance after the other`() {
+    @Test func `a reused request works for one performance after the other`() {
         #expect(request.state == .pending)
         for text in ["a", "b"] {
             let performance = perform()
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test
-    func `flaw of a reused request: it is completed while its second performance goes on, which gets the first one's answer`() {
+    func `flaw of a reused request: its second performance gets the first one's answer while it still runs`() {
         let (_, second) = (perform(), perform())
         answer(with: "first")
         #expect(request.state == .completed("first") && !second.isDone)

@@ -20,7 +20,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `one loader for all screens is right for a single screen`() {
+    @Test func `one loader for all screens works for a single screen`() {
         let screen = load("comedy")
         answer(with: "Playtime")
         #expect(screen.value != nil && loader.movies == "Playtime")
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [(0, "Alien"), (1, "Playtime")])
-    func `flaw of one loader for all screens: both screens show what came last`(first: Int, shown: String) {
+    func `flaw of one loader for all screens: both screens show the last answer`(first: Int, shown: String) {
         let titles = ["Playtime", "Alien"]
         let (comedy, horror) = (load("comedy"), load("horror"))
         answer(first, with: titles[first])

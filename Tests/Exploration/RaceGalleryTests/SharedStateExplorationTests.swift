@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test(arguments: drivings) func `a request used twice: the screen that closes ends the other's performance`(
+    @Test(arguments: drivings) func `a request used twice lets a closing screen end the other's performance`(
         _ driving: Driving
     ) async throws {
         let failure = try await #require(throws: ScheduleFailure.self) {
@@ -39,7 +39,7 @@ import Testing
         #expect("\(failure.underlying)" == "this screen's performance goes on")
     }
 
-    @Test(arguments: drivings) func `a loader for all screens: one screen shows what another one asked for`(_ driving: Driving)
+    @Test(arguments: drivings) func `a loader for all screens lets one screen show what another one asked for`(_ driving: Driving)
         async throws
     {
         let failure = try await #require(throws: ScheduleFailure.self) {
@@ -58,7 +58,7 @@ import Testing
         #expect("\(failure.underlying)" == "a screen shows its own movies")
     }
 
-    @Test(arguments: drivings) func `a loader for all screens: a screen that closes ends the other's requests`(_ driving: Driving)
+    @Test(arguments: drivings) func `a loader for all screens lets a closing screen end the other's requests`(_ driving: Driving)
         async throws
     {
         let failure = try await #require(throws: ScheduleFailure.self) {
@@ -76,7 +76,7 @@ import Testing
         #expect("\(failure.underlying)" == "this screen stays open")
     }
 
-    @Test(arguments: drivings) func `a request for each performance: every screen shows its own movies`(_ driving: Driving)
+    @Test(arguments: drivings) func `a request for each performance lets every screen show its own movies`(_ driving: Driving)
         async throws
     {
         try await explore(.exhaustive(preemptions: 2, limit: 2_000), driving: driving) { simulation in

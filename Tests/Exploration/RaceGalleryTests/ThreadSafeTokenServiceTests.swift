@@ -53,7 +53,7 @@ import Testing
         #expect(stage.answers.tokens == ["first", "second"])
     }
 
-    @Test func `flaw 4 of stage 3: a token that the server refuses is handed out again, since no call tells of the refusal`()
+    @Test func `flaw 4 of stage 3: a token that the server refuses is handed out again, since no call reports the refusal`()
         throws
     {
         let server = SimulatedAuthorizationServer(clock: stage.clock)
@@ -77,7 +77,7 @@ import Testing
         #expect(stage.answers.tokens == ["from before", "from before"])
     }
 
-    @Test func `flaw 6 of stage 3: a token is handed out in its last moment`() async throws {
+    @Test func `flaw 6 of stage 3: a token is handed out at the last moment of its life`() async throws {
         stage.ask()
         let call = try await stage.nextCall()
         stage.answer(call, with: AccessToken("a", lifetime: .seconds(60)))

@@ -31,7 +31,7 @@ import Testing
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `flaw of stage 1: the server has revoked the token that the first of two callers holds`() {
+    @Test func `flaw of stage 1: the first of two callers holds a token that the server has revoked`() {
         let stage = Stage()
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(1), executor: stage)
         let service = UnpredictableTokenService(loader: server.loader, clock: clock)
@@ -72,7 +72,7 @@ import Testing
         #expect(answers.tokens == ["from before", "from before"])
     }
 
-    @Test func `stage 1 keeps no failure, and answers even after its release`() async throws {
+    @Test func `stage 1 doesn't cache a failure, and answers even after its release`() async throws {
         var service: UnpredictableTokenService? = UnpredictableTokenService(loader: loader, clock: clock)
         ask(service)
         try await loader.nextCall().fail(with: ScriptedFailure.transient)

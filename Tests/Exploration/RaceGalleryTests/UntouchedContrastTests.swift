@@ -28,7 +28,7 @@ import Testing
     ]
 
     @Test(arguments: [Driving.preferred, .everything])
-    func `a service takes no executor and the program's clock where everything is driven`(_ driving: Driving) async throws {
+    func `if everything is driven, a service gets no executor and the program's own clock`(_ driving: Driving) async throws {
         try await explore(.random(schedules: 1), driving: driving) { simulation in
             #expect((simulation.seams.executor == nil) == driving.isEverything)
             #expect((simulation.seams.clock is ContinuousClock) == driving.isEverything)
@@ -55,7 +55,7 @@ import Testing
         #expect(summary.coverage.gaps.isEmpty)
     }
 
-    @Test func `Docs/Untouched.md says of each design where it fails`() throws {
+    @Test func `Docs/Untouched.md says where each design fails`() throws {
         let page = try String(contentsOf: Untouched.page, encoding: .utf8)
         for row in Self.rows {
             func list(_ trials: [Trial]) -> String { trials.isEmpty ? "–" : trials.map(\.name).joined(separator: "; ") }

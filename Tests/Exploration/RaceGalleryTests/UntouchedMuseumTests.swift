@@ -64,7 +64,7 @@ import TokenServiceConcurrency
     }
     #endif
 
-    @Test func `Docs/Untouched.md names the exhibits that are not simply found`() throws {
+    @Test func `Docs/Untouched.md has a row for each exhibit that isn't simply found`() throws {
         let page = try String(contentsOf: Untouched.page, encoding: .utf8)
         for exhibit in Exhibit.all {
             let line = "| \(exhibit.number) | \(exhibit.lesson) | \(Untouched(exhibit).text) |"

@@ -17,7 +17,7 @@ struct EtcdClusterTests {
 
     // At its end the trial loads, and checks that the history is one of a register, so that no acknowledged swap is lost.
     @Test(.timeLimit(.minutes(1)), arguments: [SIGKILL, SIGSTOP])
-    func `when the leader is killed or stopped, callers go on and nothing acknowledged is lost`(signal: Int32) async throws {
+    func `when the leader is killed or stopped, callers go on and no acknowledged swap is lost`(signal: Int32) async throws {
         let trial = try await SharedStoreTrial(cluster.stores(6, timeLimit: .seconds(1)))
         try await cluster.restoring {
             let report = try await withThrowingTaskGroup(of: SharedStoreReport?.self) { group in
@@ -40,7 +40,7 @@ struct EtcdClusterTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `a stopped follower costs its callers a time-out, and then nothing`() async throws {
+    func `a stopped follower costs its callers one time-out, and no later delay`() async throws {
         let leader = try await cluster.leader(), follower = (leader + 1) % 3
         try await cluster.restoring {
             try cluster.signal(follower, SIGSTOP)
@@ -56,7 +56,7 @@ struct EtcdClusterTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `without a majority an operation ends before a service's 5 s, and nothing is written`() async throws {
+    func `without a majority an operation ends within a service's 5 s, and nothing is written`() async throws {
         let stores = try cluster.stores(3)
         guard case .done(let revision) = try await stores[0].swap(Data("x".utf8), ifAt: nil) else { throw Cluster.NoLeader() }
         try await cluster.restoring {

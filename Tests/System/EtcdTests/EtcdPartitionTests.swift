@@ -19,7 +19,7 @@ struct EtcdPartitionTests {
 
     // Its clients still reach the old leader, which considers itself the leader until its lease expires.
     @Test(.timeLimit(.minutes(1)))
-    func `a leader that is parted from the other nodes answers nobody from what it still has`() async throws {
+    func `a leader cut off from the other nodes answers no load and no swap from its old data`() async throws {
         let leader = try await cluster.leader(), others = [0, 1, 2].filter { $0 != leader }
         let key = "/tokens/\(UUID())"
         let stores = try cluster.endpoints.map {
@@ -50,7 +50,7 @@ struct EtcdPartitionTests {
     /// Every fault in random order, one after another, while callers at all nodes load and swap.
     ///
     /// `ETCD_FAULTS` says how many, 5 unless it is set; `ETCD_FAULT_SEED` repeats their order.
-    @Test func `in a storm of killed, stopped and parted nodes the record stays one record`() async throws {
+    @Test func `many killed, stopped and partitioned nodes leave the record linearizable`() async throws {
         let environment = ProcessInfo.processInfo.environment
         let count = environment["ETCD_FAULTS"].flatMap { Int($0) } ?? 5
         let seed = environment["ETCD_FAULT_SEED"].flatMap { UInt64($0) } ?? .random(in: .min ... .max)

@@ -15,7 +15,7 @@ struct EtcdTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `many callers of a real etcd see one register`() async throws {
+    func `a real etcd is a linearizable register for many callers`() async throws {
         let report = try await checkSharedTokenStore(cluster.stores(6), callers: 6, rounds: 20)
         #expect(report.failures == 0 && report.swaps >= 20 && report.conflicts > 0, "\(report)")
     }
@@ -58,7 +58,7 @@ struct EtcdTests {
         #expect(server.reuseDetected == 0)
     }
 
-    @Test func `a change at another store ends a wait`() async throws {
+    @Test func `a change through another store ends a wait`() async throws {
         let stores = try cluster.stores(2)
         async let wait = stores[0].changedRecord(from: nil, atMost: .seconds(30))
         let start = ContinuousClock.now
@@ -96,7 +96,7 @@ struct EtcdAuthenticationTests {
         #expect(load.code == .permissionDenied && swap.code == .permissionDenied && !swap.isOutcomeUnknown)
     }
 
-    @Test func `a store goes on after its tokens became invalid`() async throws {
+    @Test func `a store continues after its etcd tokens became invalid`() async throws {
         let store = try store(user: cluster.user)
         guard case .done(let revision) = try await store.swap(Data("a".utf8), ifAt: nil) else { throw Cluster.NoLeader() }
         // A restarted node has forgotten the tokens that it issued.

@@ -8,7 +8,7 @@ import Testing
 ///
 /// Tokens really expire here: the test waits twice for their lifetime.
 extension RealServerTests {
-    @Test func `fifty accounts refresh their own tokens through two expiries, and a sign-out of one leaves the others`()
+    @Test func `fifty accounts refresh their own tokens through two expiries, and one's sign-out leaves the others`()
         async throws
     {
         try #require(server.accounts.count >= 50, "start-glewlwyd makes 50 unless told otherwise")

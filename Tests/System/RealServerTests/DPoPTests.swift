@@ -39,7 +39,8 @@ extension RealServerTests {
         return Grant(type: "password", form)
     }
 
-    @Test func `a session with a key lives on, each refresh token presented once but for demands of a nonce`() async throws {
+    @Test func `a session with a key goes on, and presents each refresh token once except when a nonce is demanded`() async throws
+    {
         let transport = CountingTransport(), key = try await key()
         let client = try await boundClient(key, over: transport)
         let first = try await client.token(for: password).token
@@ -57,7 +58,7 @@ extension RealServerTests {
         #expect(transport.answers.contains(400), "it demands nonces")
     }
 
-    @Test func `requests with a bound token are proven, and one with another key's proof is refused`() async throws {
+    @Test func `requests with a bound token carry a proof, and one with another key's proof is refused`() async throws {
         let key = try await key(), client = try await boundClient(key)
         let url = server.tokenURL.deletingLastPathComponent().appending(path: "userinfo")
         let tokens = TokenService(environment: .init(clock: clock), loader: try RefreshTokenLoader(client))

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 /// Uses of `OAuthClient` other than secrets and refresh tokens: keys, browsers, other devices.
 extension RealServerTests {
-    @Test func `a client proves itself by its key, with an assertion that is good once and for this server alone`() async throws {
+    @Test func `a client authenticates with its key, and an assertion works once and only at this server`() async throws {
         let assertion = JWTAssertion(algorithm: "RS256") { [server] in try await server.signature(of: $0) }
         // This server requires its token endpoint as the audience, not its issuer.
         let audience = server.tokenURL.absoluteString
@@ -38,7 +38,8 @@ extension RealServerTests {
         }
     }
 
-    @Test func `a sign-in in a browser brings a token that is refreshed, and its code needs its verifier`() async throws {
+    @Test func `a browser sign-in brings a token that can be refreshed, and its code works only with its verifier`() async throws
+    {
         let tool = try tool()
         let (callback, grant) = try await signIn(with: tool)
         let token = try await tool.token(for: grant).token
@@ -56,7 +57,7 @@ extension RealServerTests {
         }
     }
 
-    @Test func `a sign-in on another device is asked about until the user has confirmed, and once only`() async throws {
+    @Test func `a device sign-in polls until the user has confirmed, and works once`() async throws {
         let user = ConfirmingUser(server: server)
         let signIn = try await DeviceSignIn(
             tool(over: user), deviceAuthorizationURL: server.endpoint("device_authorization"), scope: server.scope)
@@ -70,7 +71,7 @@ extension RealServerTests {
         #expect(error.code == .refused && error.error == "access_denied" && error.remedy == .signIn, "\(error)")
     }
 
-    @Test func `what a token is worth is told, and of a revoked one nothing`() async throws {
+    @Test func `introspection returns a token's members, and none of a revoked or unknown one`() async throws {
         let client = try OAuthClient(
             id: server.client.id, authentication: .clientSecretBasic(server.client.secret), tokenURL: server.tokenURL)
         let token = try await client.token(for: .clientCredentials(scope: server.scope)).token
@@ -81,7 +82,7 @@ extension RealServerTests {
         #expect(try await client.introspect("unknown", at: server.introspectionURL) == nil)
     }
 
-    @Test func `a token is for the resource that was asked for, and there is none for an unknown one`() async throws {
+    @Test func `a token is for the requested resource, and an unknown resource gets none`() async throws {
         let client = try OAuthClient(
             id: server.client.id, authentication: .clientSecretBasic(server.client.secret), tokenURL: server.tokenURL)
         var grant = Grant.clientCredentials(scope: server.scope)

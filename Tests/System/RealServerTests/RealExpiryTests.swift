@@ -7,7 +7,8 @@ extension RealServerTests {
     ///
     /// Each wait ends at a moment of the token's own life, counted from the arrival of its answer: no earlier than the service's
     /// count, which begins with the load.
-    @Test func `while tokens really expire at the server no caller fails, and the server issues one for each load`() async throws
+    @Test func `while tokens really expire at the server no caller fails, and the server issues one token for each load`()
+        async throws
     {
         let clock = ContinuousClock()
         let crowd = Crowd(loader: try server.loader(for: server.client), clock: clock)

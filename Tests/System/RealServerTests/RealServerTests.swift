@@ -36,7 +36,7 @@ struct RealServerTests {
         Crowd(loader: try server.loader(for: server.client, over: transport), clock: clock)
     }
 
-    @Test func `two thousand callers at once, through five expiries, cause one load each time`() async throws {
+    @Test func `two thousand concurrent callers, through five expiries, cause one load each time`() async throws {
         let crowd = try crowd()
         let before = try await server.tokensIssued()
         var tokens: Set<AccessToken> = []
@@ -57,7 +57,7 @@ struct RealServerTests {
         #expect(issued == flights.started, "the server's books agree")
     }
 
-    @Test func `in the soft window all get the current token at once, and the server issues one more`() async throws {
+    @Test func `in the soft window all callers get the current token at once, and the server issues one more`() async throws {
         let crowd = try crowd()
         let before = try await server.tokensIssued()
         let events = crowd.service.events()
@@ -82,7 +82,7 @@ struct RealServerTests {
         #expect(issued == 2)
     }
 
-    @Test func `a secret that a form must encode is sent right`() async throws {
+    @Test func `a secret that needs form encoding is sent correctly`() async throws {
         let before = try await server.tokensIssued()
         let service = TokenService(loader: try server.loader(for: server.oddClient, authentication: { .clientSecretPost($0) }))
         let token = try await service.retrieveToken()

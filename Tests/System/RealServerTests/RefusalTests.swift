@@ -7,7 +7,7 @@ import Testing
 import TokenServiceConcurrency
 
 extension RealServerTests {
-    @Test func `a wrong secret is one request, one clear error for all, and a long pause`() async throws {
+    @Test func `a wrong secret causes one request, one clear error for all callers, and a long pause`() async throws {
         let secret = "not-the-secret"
         let crowd = Crowd(
             loader: try server.loader(for: .init(id: server.client.id, secret: secret)), clock: clock,
@@ -38,7 +38,7 @@ extension RealServerTests {
         #expect(try await server.tokensIssued() == before)
     }
 
-    @Test func `a token revoked at the server and invalidated by all at once is replaced with one load`() async throws {
+    @Test func `a token revoked at the server and invalidated by all callers at once is replaced with one load`() async throws {
         let crowd = try crowd()
         let before = try await server.tokensIssued()
         let revoked = try await crowd.service.retrieveToken()

@@ -19,7 +19,7 @@ extension RealServerTests {
     ///
     /// A round takes about a second, or longer on a busy machine, so that another token may expire; the expected number of loads
     /// follows from the number of refused tokens.
-    @Test func `a thousand requests at once, through five expiries and a revocation, see no 401`() async throws {
+    @Test func `a thousand concurrent requests, through five expiries and a revocation, see no 401`() async throws {
         let audience = try introspection()
         let before = try await server.tokensIssued()
         func everybodyIsServed(_ when: Comment) async {
@@ -67,7 +67,7 @@ extension RealServerTests {
         #expect(try await audience.finish().flights == Flights(loads: 1, successes: 1))
     }
 
-    @Test func `a server killed with a thousand requests in its hands costs them one clear error each`() async throws {
+    @Test func `a server killed with a thousand requests under way costs each of them one clear error`() async throws {
         let audience = try introspection()
         #expect(await audience.ask().failures.isEmpty)
         let loader = audience.makeLoader()
@@ -91,7 +91,7 @@ extension RealServerTests {
         #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
     }
 
-    @Test func `a server killed at work leaves no request without an end`() async throws {
+    @Test func `a server killed during its work leaves no request without an end`() async throws {
         let audience = try introspection()
         #expect(await audience.ask().failures.isEmpty)
         let loader = audience.makeLoader()

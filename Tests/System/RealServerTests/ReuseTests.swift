@@ -29,7 +29,7 @@ private final class CountingTransport: TokenTransport {
 
 /// Another program has used the refresh token: a thief's, or one that shares it.
 extension RealServerTests {
-    @Test func `a reused refresh token is one request, and everybody is told to sign in`() async throws {
+    @Test func `a reused refresh token causes one request, and every caller is asked to sign in`() async throws {
         let transport = CountingTransport(namingErrors: true)
         let crowd = try await crowdWithSpentGrant(over: transport)
         for pause in [Duration.zero, .seconds(1), RefreshPolicy.longestPause, .seconds(86_400)] {
@@ -44,7 +44,8 @@ extension RealServerTests {
     }
 
     /// Glewlwyd 2.7.5 gives no reason: the client's credentials may be wrong, and users must not be signed out on a guess.
-    @Test func `a refresh token refused without a reason is one request a minute, and a sign-in after ten minutes`() async throws
+    @Test func `a refresh token refused without a reason causes one request a minute, and a sign-in after ten minutes`()
+        async throws
     {
         let transport = CountingTransport(namingErrors: false)
         let crowd = try await crowdWithSpentGrant(over: transport)

@@ -6,7 +6,7 @@ import Testing
 
 /// One-time refresh tokens: each load spends one and receives the next, and a client that loses one is signed out.
 extension RealServerTests {
-    @Test func `two thousand callers live on one-time refresh tokens, and the store has the newest`() async throws {
+    @Test func `two thousand callers share one-time refresh tokens, and the store has the newest`() async throws {
         let store = InMemoryTokenStore()
         let crowd = try refreshingCrowd(store: store)
         // A program that has just started spends no refresh token ahead of expiry.

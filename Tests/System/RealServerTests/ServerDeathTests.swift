@@ -32,7 +32,7 @@ extension TokenServiceError {
 }
 
 extension RealServerTests {
-    @Test func `a server killed with a request in its hands costs all callers one transient error`() async throws {
+    @Test func `a server killed with a request under way costs all callers one transient error`() async throws {
         let transport = AnnouncingTransport()
         let crowd = try crowd(over: transport)
         let before = try await server.tokensIssued()
@@ -65,7 +65,7 @@ extension RealServerTests {
         #expect(issued == 1)
     }
 
-    @Test func `a server killed at work costs a caller a transient error or nothing`() async throws {
+    @Test func `a server killed during its work costs a caller a transient error at most`() async throws {
         let transport = AnnouncingTransport()
         let crowd = try crowd(over: transport)
         let before = try await server.tokensIssued()

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 
 /// Signing out while a one-time refresh token is being spent, which a reset can't undo.
 extension RealServerTests {
-    @Test func `a refresh that a sign-out meets before it is sent goes on, so that what it brings can be revoked`() async throws {
+    @Test func `a refresh that a sign-out overtakes before it is sent goes on, so that its grant can be revoked`() async throws {
         let transport = GatedTransport(keeping: .request)
         let before = try await server.refreshesIssued()
         let dropped = try await signOutMidRefresh(over: transport)
@@ -18,7 +18,7 @@ extension RealServerTests {
         #expect(try await server.refreshesIssued() == before + 1)
     }
 
-    @Test func `who signs out before the refresh was answered gets nothing of a late answer back`() async throws {
+    @Test func `a refresh answered after a sign-out gives the program nothing of the late answer back`() async throws {
         let transport = GatedTransport(keeping: .answer)
         let before = try await server.refreshesIssued()
         let dropped = try await signOutMidRefresh(over: transport)

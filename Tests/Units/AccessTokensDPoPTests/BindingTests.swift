@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 
 /// Tokens and the key that they are bound to.
 struct BindingTests {
-    @Test func `what a store keeps has the thumbprint, and what an older version wrote has none`() throws {
+    @Test func `a stored token keeps its key's thumbprint, and one written by an older version has none`() throws {
         let token = AccessToken("a", tokenType: "DPoP", refreshToken: "r", keyThumbprint: "t")
         let stored = StoredToken(token, received: Date(timeIntervalSince1970: 0))
         #expect(try StoredToken(serialized: stored.serialized()).token == token)
@@ -35,7 +35,7 @@ struct BindingTests {
                 received: Date()))
     }
 
-    @Test func `a stored token of the key is handed out`() async throws {
+    @Test func `a stored token bound to the service's key is handed out`() async throws {
         let server = NonceServer(), key = try DPoPKey.test()
         #expect(try await service(key, server, stored(key)).retrieveToken().value == "kept")
         #expect(server.facts.requests.isEmpty)
@@ -57,14 +57,14 @@ struct BindingTests {
     }
 
     // RFC 9449 §5: the refresh token of a confidential client is bound to its credentials.
-    @Test func `a confidential client renews what another key has`() async throws {
+    @Test func `a confidential client refreshes a token bound to another key`() async throws {
         let server = NonceServer(), key = try DPoPKey.test(2), store = stored(try .test(1))
         let token = try await service(key, server, store, secret: "s").retrieveToken()
         #expect(token.value == "abc" && token.keyThumbprint == key.keyThumbprint && server.facts.spent == ["r0"])
         #expect(store.contents?.token.keyThumbprint == key.keyThumbprint)
     }
 
-    @Test func `a refresh in flight when the key changes leaves nothing that the next key's service hands out`() async throws {
+    @Test func `the token of a refresh that runs when the key changes isn't handed out by the next key's service`() async throws {
         let (arrived, arrive) = AsyncStream.makeStream(of: Void.self)
         let gate = SingleResult<Void>()
         let server = NonceServer { if $0 == 2 { arrive.yield(); try await gate.value() } }

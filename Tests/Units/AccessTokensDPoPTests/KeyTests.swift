@@ -21,7 +21,7 @@ struct KeyTests {
         ("https://as.example/%c3%a9%252e%252e/ab", "https://as.example/%C3%A9%252e%252e/ab"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"), ("http://localhost:80/", "http://localhost/"),
     ])
-    func `a proof names the URL without query, fragment, default port and capitals`(url: String, target: String) async throws {
+    func `a proof's URL has no query, fragment, default port or capitals in the host`(url: String, target: String) async throws {
         let proof = try await DPoPKey.test().proof(method: "GET", url: #require(URL(string: url)), accessToken: nil, nonce: "n")
         let sent = try #require(SentProof(proof.headers["DPoP"]))
         #expect(sent["htu"] == target && sent["htm"] == "GET" && sent["nonce"] == "n" && sent["ath"] == nil)
@@ -29,7 +29,7 @@ struct KeyTests {
     }
 
     @Test(arguments: ["ftp://as.example/", "https://user:word@as.example/", "file:///x"])
-    func `a URL that no token goes to is not proven`(url: String) async throws {
+    func `no proof is made for a URL to which no token may go`(url: String) async throws {
         let error = await #expect(throws: DPoPError.self) {
             try await DPoPKey.test().proof(method: "GET", url: #require(URL(string: url)), accessToken: nil, nonce: nil)
         }
@@ -46,7 +46,7 @@ struct KeyTests {
         (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "2,048"), (#"{"kty":"OKP","crv":"Ed25519","x":"@@"}"#, "32 bytes"),
         (String(repeating: " ", count: 100_000), "it is not the JSON"),
     ])
-    func `a text that is no usable public key is refused, and not quoted`(text: String, problem: String) {
+    func `a text that isn't a usable public key is refused and not quoted`(text: String, problem: String) {
         let error = #expect(throws: DPoPError.self) { try PublicJWK(json: Data(text.utf8)) }
         #expect(error?.code == .invalidKey && error?.description.contains(problem) == true, "\(error.map { "\($0)" } ?? "")")
         #expect(!texts(error as Any).contains("c2VjcmV0"))
@@ -61,7 +61,7 @@ struct KeyTests {
             error?.description == "The key can't be used for proofs: its algorithm must be one of ES256.")
     }
 
-    @Test func `a point may have the byte that marks it as whole`() throws {
+    @Test func `a point may begin with the byte that marks it as uncompressed`() throws {
         let point = Data((0..<64).map { UInt8($0) })
         #expect(try PublicJWK.p256(point) == .p256([4] + point))
         #expect(throws: DPoPError.self) { try PublicJWK.p256(point + [1]) }
@@ -77,7 +77,7 @@ struct KeyTests {
         #expect(error?.code == .invalidSignature && error?.description.contains("\(size) bytes") == true)
     }
 
-    @Test func `what signs has ten seconds, also if it ignores its cancellation`() async throws {
+    @Test func `a signing closure has ten seconds, even if it ignores its cancellation`() async throws {
         let clock = ManualClock()
         let (never, _) = AsyncStream.makeStream(of: Void.self)
         let key = try DPoPKey.test(
@@ -97,7 +97,7 @@ struct KeyTests {
             error?.description == "Signing took longer than 10.0 seconds, so nothing was sent. Check the key service that signs.")
     }
 
-    @Test func `a cancelled caller does not wait for what signs`() async throws {
+    @Test func `a cancelled caller doesn't wait for the signing closure`() async throws {
         let (never, _) = AsyncStream.makeStream(of: Void.self)
         let (began, begin) = AsyncStream.makeStream(of: Void.self)
         let key = try DPoPKey.test(sign: { _ in
@@ -133,7 +133,7 @@ struct NonceTests {
         try #require(URL(string: "https://server\(number).example").flatMap(Origin.init))
     }
 
-    @Test func `a nonce goes to the origin that it comes from, and the last one counts`() throws {
+    @Test func `a nonce is used for the origin it came from, and the latest one counts`() throws {
         var nonces = DPoPNonces()
         try nonces.remember("a", for: origin(1))
         try nonces.remember("b", for: origin(2))
@@ -144,7 +144,7 @@ struct NonceTests {
         #expect(nonces.nonce(for: other) == nil)
     }
 
-    @Test func `of more origins than are remembered the least recently used one is forgotten`() throws {
+    @Test func `when too many origins are remembered, the least recently used one is forgotten`() throws {
         var nonces = DPoPNonces()
         for number in 1...DPoPNonces.mostOrigins { try nonces.remember("n", for: origin(number)) }
         _ = try nonces.nonce(for: origin(1))
@@ -158,7 +158,7 @@ struct NonceTests {
         "", " a", "a b", "a, b", "a\"b", #"a\b"#, "ä", "a\u{7F}", String(repeating: "n", count: 1025),
         String(repeating: "n", count: 8192),
     ])
-    func `what is no nonce is refused, the last one stays, and no text quotes it`(nonce: String) throws {
+    func `an invalid nonce is refused, the last one is kept, and no text quotes the invalid one`(nonce: String) throws {
         var nonces = DPoPNonces()
         try nonces.remember("good", for: origin(1))
         let error = #expect(throws: DPoPError.self) { try nonces.remember(nonce, for: origin(1)) }
@@ -176,7 +176,7 @@ struct NonceTests {
 
     // For a program with its own HTTP client, which may pass on whatever its server sends.
     @Test(arguments: [#"a","htm":"GET"#, "a b", "", "a\r\nb", "ü", String(repeating: "n", count: 8192)])
-    func `a proof is made for no nonce that is none`(nonce: String) async throws {
+    func `no proof is made for an invalid nonce`(nonce: String) async throws {
         let error = await #expect(throws: DPoPError.self) {
             try await DPoPKey.test().proof(method: "POST", url: url("https://as.example"), accessToken: nil, nonce: nonce)
         }

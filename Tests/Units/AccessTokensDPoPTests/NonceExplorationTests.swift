@@ -177,16 +177,17 @@ struct NonceExplorationTests {
         }
     }
 
-    @Test func `47: requests to two origins, whose nonces change, prove each its own, and are sent twice at most`() async throws {
+    @Test func `47: requests to two origins with changing nonces use each origin's own, and are sent at most twice`() async throws
+    {
         checkCoverage(try await exploringOrigins(), atLeast: 30)
     }
 
-    @Test(.thorough) func `a nonce that goes to another origin would be seen`() async throws {
+    @Test(.thorough) func `the exploration detects a nonce that goes to another origin`() async throws {
         let failure = try await #require(throws: ScheduleFailure.self) { try await exploringOrigins(leaks: true) }
         #expect("\(failure)".contains("got the nonce of another origin"))
     }
 
-    @Test func `between a nonce's demand and the repetition a sign-out and the next user's sign-in may come`() async throws {
+    @Test func `a sign-out and the next user's sign-in may come between a nonce's refusal and the repetition`() async throws {
         let summary = try await exploring { simulation, _, service, start in
             let request = try start(Self.a, "ann/1")
             simulation.spawn("Ann") { try await request() }
@@ -234,14 +235,14 @@ struct NonceExplorationTests {
     }
 
     @Test(.thorough)
-    func `47: a refresh in flight when the key changes spends its token once, and no caller gets another key's token`()
+    func `47: a refresh that runs when the key changes spends its token once, and no caller gets another key's token`()
         async throws
     {
         checkCoverage(try await exploringKeys(), atLeast: 30)
     }
 
     @Test
-    func `a thousand requests to two APIs with nonces for a second of the test's clock are sent twice at most, each proof once`()
+    func `a thousand requests to two APIs whose nonces last a second are sent at most twice, each proof once`()
         async throws
     {
         let world = BoundWorld(), key = try DPoPKey.test(), service = TokenService(loader: ClosedLoader())
@@ -261,7 +262,7 @@ struct NonceExplorationTests {
         #expect(ledger.served.count == 1000 - refused && ledger.served.values.allSatisfy { $0 == 1 })
     }
 
-    @Test(.thorough) func `a form that is sent again after a lost answer would be seen`() async throws {
+    @Test(.thorough) func `the exploration detects a form that is sent again after a lost answer`() async throws {
         let failure = try await #require(throws: ScheduleFailure.self) { try await exploringKeys(resends: true) }
         #expect("\(failure)".contains("each refresh token comes once"))
     }

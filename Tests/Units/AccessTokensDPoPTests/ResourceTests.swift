@@ -35,7 +35,7 @@ struct ResourceTests {
         return DataLoaderFactory(tokens: try OriginTokens(tokens, for: [api.url], proof: key)).makeLoader()
     }
 
-    @Test func `a request whose nonce is refused is sent once more, and the next one has the nonce`() async throws {
+    @Test func `a request whose nonce is refused is sent once more, and the next request uses that nonce`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test())
         let request = Request(
             url: api.url.appending(path: "a"), method: "PUT", query: [.init(name: "q", value: "1")],
@@ -57,7 +57,7 @@ struct ResourceTests {
         "SERVER/%c3%a9", "SERVER/a;p=%2f?q=%2e%2e&r=%7e", "SERVER/a/%2e%2e%2fb", "SERVER/a/..%2fb", "SERVER/a/%252e%252e/b",
         "SERVER/a/..;/b", "SERVER///..//x", "SERVER/-._~%2d%2e%5f", "SERVER/a/b/%2E%2E/",
     ])
-    func `a proof names what is sent`(text: String) async throws {
+    func `a proof names the URL that is actually sent, also after a redirect`(text: String) async throws {
         let api = try BoundAPI(script: [1: "HTTP/1.1 307 No\r\nLocation: /r/../s\r\nContent-Length: 0\r\n\r\n"])
         let server = "http://127.0.0.1:\(try #require(api.url.port))"
         let address = text.replacing("SERVER", with: server).replacing(
@@ -93,7 +93,7 @@ struct ResourceTests {
         #expect(error?.code == .reset)
     }
 
-    @Test func `a request that is redirected after a nonce's refusal has the nonce of the redirect`() async throws {
+    @Test func `a request redirected after its nonce was refused uses the nonce of the redirect`() async throws {
         let script = [
             1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: one\r\n"),
             2: "HTTP/1.1 307 No\r\nLocation: /b\r\nDPoP-Nonce: two\r\nContent-Length: 0\r\n\r\n",
@@ -104,7 +104,7 @@ struct ResourceTests {
         #expect(api.facts.arrivals.map { SentProof(BoundAPI.header("DPoP", in: $0))?["nonce"] } == [nil, "one", "two"])
     }
 
-    @Test func `a redirected request has a repetition for its nonce of its own`() async throws {
+    @Test func `a redirected request may be repeated for a nonce once more`() async throws {
         let script = [
             1: BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: one\r\n"),
             2: "HTTP/1.1 307 No\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
@@ -128,7 +128,7 @@ struct ResourceTests {
     }
 
     // Each request is repeated at most twice, and no proof is sent twice.
-    @Test func `a storm of requests under nonces that change each second costs each at most two repetitions`() async throws {
+    @Test func `each of many requests under nonces that change every second costs at most two repetitions`() async throws {
         let api = try BoundAPI(), loader = try loader(api, .test()), count = Int.everyday(60, thorough: 1000)
         let refused = try await withThrowingTaskGroup { group in
             for number in 1...count {
@@ -158,7 +158,7 @@ struct ResourceTests {
         BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: \(String(repeating: "n", count: 8192))\r\n"),
         BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: a\r\nDPoP-Nonce: b\r\n"),
     ])
-    func `a demand without a usable nonce is a clear error after one request`(answer: String) async throws {
+    func `a demand for a nonce without a usable one is a clear error after one request`(answer: String) async throws {
         let api = try BoundAPI(script: [1: answer]), tokens = try tokens(.test())
         let error = await #expect(throws: DataLoadingError.self) {
             try await loader(api, .test(), tokens: tokens).perform(Request(url: api.url))
@@ -179,7 +179,7 @@ struct ResourceTests {
         #expect(api.facts.arrivals.count == 3)
     }
 
-    @Test func `a server that takes only its newest nonce gets a request a third time`() async throws {
+    @Test func `a server that accepts only its newest nonce gets a request up to three times`() async throws {
         for (second, arrivals) in [("nonce-1", 3), ("n1", 2)] {
             let nonces = [1: "n1", 2: second]
             let api = try BoundAPI(script: nonces.mapValues { BoundAPI.refusal("use_dpop_nonce", "DPoP-Nonce: \($0)\r\n") })
@@ -200,7 +200,7 @@ struct ResourceTests {
     }
 
     // RFC 9449 §7.1: a challenge for another scheme is meant for other clients.
-    @Test func `an error of another scheme is not about the bound token`() async throws {
+    @Test func `an error for another scheme doesn't concern the bound token`() async throws {
         let answer =
             "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"invalid_token\", DPoP error=\"invalid_dpop_proof\"\r\n"
             + "Date: Sun, 06 Nov 1994 07:49:37 GMT\r\nContent-Length: 0\r\n\r\n"
@@ -226,7 +226,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a Bearer token is sent as one, also by a loader with a key`() async throws {
+    @Test func `a Bearer token is sent as a Bearer token, also by a loader with a key`() async throws {
         let api = try BoundAPI(script: [1: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"])
         let tokens = service(nil, type: "bearer")
         #expect(try await loader(api, .test(), tokens: tokens).perform(Request(url: api.url)).status == 200)
@@ -234,7 +234,7 @@ struct ResourceTests {
         #expect(BoundAPI.header("Authorization", in: arrival) == "Bearer token-1" && BoundAPI.header("DPoP", in: arrival) == nil)
     }
 
-    @Test func `what signs may fail, and then nothing is sent or shown`() async throws {
+    @Test func `if signing fails, nothing is sent and no secret is shown`() async throws {
         struct Broken: Error { let secret = "the-pin" }
         let api = try BoundAPI()
         let error = await #expect(throws: DataLoadingError.self) {
@@ -282,7 +282,7 @@ struct ResourceTests {
         #expect(!arrival.contains("the request's"))
     }
 
-    @Test func `what signs may take a minute, and then nothing is sent`() async throws {
+    @Test func `if signing takes longer than ten seconds, nothing is sent`() async throws {
         let api = try BoundAPI(), clock = ManualClock()
         let key = try DPoPKey.test(
             clock: clock,
@@ -298,7 +298,7 @@ struct ResourceTests {
         #expect(api.facts.arrivals.isEmpty)
     }
 
-    @Test func `neither token nor proof nor nonce follows a redirect to another origin`() async throws {
+    @Test func `no token, proof or nonce follows a redirect to another origin`() async throws {
         let other = try BoundAPI(script: [1: "HTTP/1.1 200 OK\r\nDPoP-Nonce: stolen\r\nContent-Length: 0\r\n\r\n"])
         let api = try BoundAPI(script: [
             1: "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nDPoP-Nonce: nonce-1\r\nContent-Length: 0\r\n\r\n",

@@ -19,7 +19,7 @@ struct StormTests {
     }
 
     // Each refresh token is presented once, and each request repeated at most once.
-    @Test func `47: a thousand refreshes under nonces that always change spend each refresh token once`() async throws {
+    @Test func `47: a thousand refreshes with ever-changing nonces spend each refresh token once`() async throws {
         let server = NonceServer(uses: 1), key = try DPoPKey.test()
         let loader = try RefreshTokenLoader(OAuthClient.test(key, server))
         var token = AccessToken("old", tokenType: "DPoP", refreshToken: "r0")
@@ -32,7 +32,7 @@ struct StormTests {
         #expect(server.facts.spent.count == 1000 && server.facts.refusals == 334)
     }
 
-    @Test func `many requests at once to two servers, each with a nonce for one use, cost at most one repetition each`()
+    @Test func `concurrent requests to two servers with changing nonces cost at most one repetition each`()
         async throws
     {
         let servers = (NonceServer(), NonceServer()), key = try DPoPKey.test()
@@ -82,7 +82,7 @@ struct StormTests {
         }
     }
 
-    @Test func `under every order of callers and changes of the nonce a refresh token is spent once`() async throws {
+    @Test func `a refresh token is spent once under every order of callers and nonce changes`() async throws {
         try await exploring { simulation, server, service in
             for number in 1...3 { simulation.spawn("caller \(number)") { _ = try? await service.retrieveToken() } }
             simulation.spawn("server") {
@@ -95,7 +95,7 @@ struct StormTests {
         }
     }
 
-    @Test func `a sign-out between a nonce's demand and the repetition leaves nothing behind`() async throws {
+    @Test func `a sign-out between a nonce's refusal and the repetition leaves no token behind`() async throws {
         try await exploring { simulation, server, service in
             simulation.spawn("caller") { _ = try? await service.retrieveToken() }
             simulation.spawn("user") {

@@ -21,7 +21,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test func `47: a refresh whose nonce is refused is sent once more, spends its token once, and teaches the nonce`()
+    @Test func `47: a refresh whose nonce is refused is sent once more, spends its token once, and the nonce is kept`()
         async throws
     {
         let server = NonceServer(), key = try DPoPKey.test()
@@ -35,7 +35,7 @@ struct TokenEndpointTests {
     }
 
     // bluesky-social/atproto#3852: the nonce in the success after a retry was forgotten, so each call took two requests.
-    @Test func `a nonce that comes with a success is the next one, also after a retry`() async throws {
+    @Test func `a nonce that comes with a success is used next, also after a repetition`() async throws {
         let server = NonceServer(uses: 1)
         let loader = try RefreshTokenLoader(OAuthClient.test(DPoPKey.test(), server))
         var token = old
@@ -56,13 +56,13 @@ struct TokenEndpointTests {
         TransportResponse(status: 400, headers: ["DPoP-Nonce": "n"], body: Data(#"{"error":"use_dpop_nonce""#.utf8)),
         TransportResponse(status: 400, headers: ["DPoP-Nonce": "n", "WWW-Authenticate": "DPoP error=\"use_dpop_nonce\""]),
     ])
-    func `after anything but a definite use_dpop_nonce the grant is not sent again`(answer: TransportResponse) async throws {
+    func `the grant is sent again only after an unmistakable use_dpop_nonce`(answer: TransportResponse) async throws {
         let server = NonceServer(script: [answer])
         _ = try await failure(server)
         #expect(server.facts.requests.count == 1 && server.facts.spent == [])
     }
 
-    @Test func `after a lost answer the grant is not sent again, also if the last one was for the nonce`() async throws {
+    @Test func `after a lost answer the grant is not sent again, even if it is the repetition's answer`() async throws {
         struct Lost: Error {}
         for lost in 1...2 {
             let server = NonceServer { if $0 == lost { throw Lost() } }
@@ -77,7 +77,9 @@ struct TokenEndpointTests {
             (String(repeating: "n", count: 8192), "it has 8192 bytes; at most 1024"),
             ("a, b", "or the header is repeated"),
         ] as [(String?, String)])
-    func `a demand without a usable nonce is a clear error, and nothing is spent`(nonce: String?, problem: String) async throws {
+    func `a demand for a nonce without a usable one is a clear error, and spends nothing`(nonce: String?, problem: String)
+        async throws
+    {
         let server = NonceServer(script: [.refusal("use_dpop_nonce", nonce: nonce)])
         let error = try await failure(server)
         #expect(server.facts.requests.count == 1 && server.facts.spent == [])
@@ -109,7 +111,7 @@ struct TokenEndpointTests {
     }
 
     // RFC 7523 §3: a server refuses an assertion whose `jti` is repeated.
-    @Test func `a repetition has another proof and another assertion`() async throws {
+    @Test func `a repetition carries a new proof and a new assertion`() async throws {
         let server = NonceServer(), count = Lock(0)
         let authentication = ClientAuthentication.assertion {
             count.withLock { count in
@@ -124,7 +126,7 @@ struct TokenEndpointTests {
         #expect(Set(server.facts.proofs).count == 2)
     }
 
-    @Test func `an authorization server's nonce goes to it alone`() async throws {
+    @Test func `an authorization server's nonce is sent only to that server`() async throws {
         let one = NonceServer(), two = NonceServer(), key = try DPoPKey.test()
         _ = try await OAuthClient.test(key, one).token(for: .jwtBearer("a"))
         _ = try await OAuthClient.test(key, two, tokenURL: "https://other.example/token").token(for: .jwtBearer("a"))
@@ -178,7 +180,7 @@ struct TokenEndpointTests {
         #expect(salvaged?.grant.refreshToken == "r2")
     }
 
-    @Test func `a clock that is wrong by an hour is named, with the server's`() async throws {
+    @Test func `the error names a clock that is wrong by an hour, with the server's time`() async throws {
         let now = Date(timeIntervalSince1970: 784_111_777)
         let script = [
             TransportResponse.refusal("invalid_dpop_proof", headers: ["Date": "Sun, 06 Nov 1994 07:49:37 GMT"]),
@@ -195,7 +197,7 @@ struct TokenEndpointTests {
         for _ in 1...2 { #expect(try await !failure(server, key: key).description.contains("clock")) }
     }
 
-    @Test func `a closure that takes a minute ends the refresh after ten seconds, and nothing is spent`() async throws {
+    @Test func `a signing closure that takes a minute ends the refresh after ten seconds, and nothing is spent`() async throws {
         let server = NonceServer(), clock = ManualClock()
         let loader = try RefreshTokenLoader(
             OAuthClient.test(
@@ -212,7 +214,7 @@ struct TokenEndpointTests {
         #expect(error?.code == .signingTimedOut && error?.mayBeUnderWay == false && server.facts.requests.isEmpty)
     }
 
-    @Test func `a closure that throws, or signs with another algorithm's signature, costs nothing and shows nothing`()
+    @Test func `a signing closure that throws or returns an invalid signature costs no grant and shows nothing`()
         async throws
     {
         struct Broken: Error { let secret = "the-pin" }

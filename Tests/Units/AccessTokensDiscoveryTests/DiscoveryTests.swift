@@ -83,7 +83,7 @@ struct DiscoveryTests {
 
     // As Google's MCP servers and their issuer.
     @Test(arguments: [("https://as.example", "https://as.example/"), ("https://as.example/", "https://as.example")])
-    func `an issuer is spelled as its metadata spell it, with or without the slash of an empty path`(
+    func `an issuer takes its metadata's spelling, with or without the slash of an empty path`(
         asked: String, named: String
     ) async throws {
         let server = MetadataServer([Self.known: Self.metadata(issuer: named)])
@@ -103,13 +103,13 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: [("https://as.example/a", "https://as.example/a/"), ("https://as.example/a/", "https://as.example/a")])
-    func `a path with a slash is another one`(asked: String, named: String) async throws {
+    func `an issuer whose path differs in the final slash is another one`(asked: String, named: String) async throws {
         let server = MetadataServer([Self.known + "/a": Self.metadata(issuer: named)])
         #expect(try await failure(of: asked, server).description.hasSuffix("; it was not used."))
     }
 
     // As PagerDuty's and Atlassian's servers need it.
-    @Test func `a program may know the metadata's place`() async throws {
+    @Test func `a program may give the metadata's URL itself`() async throws {
         let place = "https://id.example/elsewhere?tenant=1"
         let server = MetadataServer([place: Self.metadata()])
         let found = try await AuthorizationServer.discover(
@@ -177,7 +177,7 @@ struct DiscoveryTests {
 
     // WSO2, Nextcloud, and gateways without such a route.
     @Test(arguments: noMetadata)
-    func `a place without metadata is left for the next one, whatever answers there`(
+    func `a place without metadata is skipped for the next one, whatever it answers`(
         answer: TransportResponse, problem: String
     ) async throws {
         let second = "https://as.example/.well-known/openid-configuration"
@@ -204,7 +204,7 @@ struct DiscoveryTests {
         return try await AuthorizationServer.discover("https://as.example", transport: server)
     }
 
-    @Test func `a client, a sign-in and an endpoint are found in one line each`() async throws {
+    @Test func `a server's metadata gives a client, a sign-in and an endpoint in one call each`() async throws {
         let server = try await found(
             #""revocation_endpoint":"https://as.example/revoke","token_endpoint_auth_methods_supported":["none"]"#)
         let client = try server.client(id: "app", transport: MetadataServer([:]))
@@ -220,7 +220,7 @@ struct DiscoveryTests {
     }
 
     @Test(arguments: ["\"token_endpoint\"", "\"authorization_endpoint\"", "\"code_challenge_methods_supported\"", "\"S256\""])
-    func `what is missing is named`(name: String) async throws {
+    func `the error names what the metadata lack`(name: String) async throws {
         let server = try await found("", without: name)
         let error = try await #require(throws: OAuthError.self) {
             _ = try await server.signIn(server.client(id: "app", transport: MetadataServer([:])))
@@ -239,7 +239,7 @@ struct DiscoveryTests {
     }
 
     // RFC 9207 §2.4.
-    @Test func `a server that names its issuer in callbacks must do so`() async throws {
+    @Test func `a server whose metadata promise its issuer in callbacks must name it there`() async throws {
         let server = try await found(#""authorization_response_iss_parameter_supported":true"#)
         let request = try await server.signIn(server.client(id: "app", transport: MetadataServer([:])), redirectURI: "app:/in")
         let state = try #require(
@@ -250,7 +250,8 @@ struct DiscoveryTests {
     }
 
     // RFC 9126 §2.1, §2.2, §4.
-    @Test func `a server that demands it gets the sign-in's parameters itself, and the browser only their name`() async throws {
+    @Test func `a server that demands it gets the sign-in's parameters directly, and the browser only a reference`() async throws
+    {
         let pushed = "https://as.example/par"
         let server = try await found(
             #""require_pushed_authorization_requests":true,"pushed_authorization_request_endpoint":"\#(pushed)""#)
@@ -271,7 +272,7 @@ struct DiscoveryTests {
         #expect(error?.code == .unreadableResponse)
     }
 
-    @Test func `a sign-in of another server's client is refused`() async throws {
+    @Test func `a sign-in with another server's client is refused`() async throws {
         let client = try OAuthClient(
             id: "app", tokenURL: #require(URL(string: "https://other.example/token")), issuer: "https://other.example")
         let server = try await found("")
@@ -290,7 +291,7 @@ struct ProtectedResourceTests {
         TransportResponse(#"{"resource":"\#(resource)","scopes_supported":["a","b"],\#(members)}"#)
     }
 
-    @Test func `a resource says whose tokens it accepts`() async throws {
+    @Test func `a resource's metadata name the servers whose tokens it accepts`() async throws {
         let server = MetadataServer([Self.known: answer()])
         let found = try await ProtectedResource.discover(Self.resource, transport: server)
         #expect(found.authorizationServers == ["https://as.example"] && found.scopes == ["a", "b"])
@@ -304,7 +305,7 @@ struct ProtectedResourceTests {
         "https://evil.example/x", "http://api.example/x", "https://api.example:444/x", "https://169.254.169.254/", "/x",
         "https://a@api.example/",
     ])
-    func `metadata elsewhere than at the resource's own origin is not asked for`(place: String) async throws {
+    func `metadata at another origin than the resource's are not requested`(place: String) async throws {
         let server = MetadataServer([:])
         let error = await #expect(throws: OAuthError.self) {
             try await ProtectedResource.discover(Self.resource, metadataURL: URL(string: place), transport: server)
@@ -320,7 +321,8 @@ struct ProtectedResourceTests {
         ("https://api.example/mcp/?t=/", ["/mcp/?t=/", "/mcp?t=/"]),
         ("https://api.example?t=1", ["?t=1"]),
     ])
-    func `a resource's metadata is looked for at the exact place first`(resource: String, places: [String]) async throws {
+    func `a resource's metadata are looked for at the most specific place first`(resource: String, places: [String]) async throws
+    {
         let places = places.map { "https://api.example/.well-known/oauth-protected-resource\($0)" }
         let empty = MetadataServer([:])
         await #expect(throws: OAuthError.self) { try await ProtectedResource.discover(resource, transport: empty) }
@@ -333,7 +335,7 @@ struct ProtectedResourceTests {
     }
 
     @Test(arguments: [("https://api.example", "https://api.example/"), ("https://api.example/", "https://api.example")])
-    func `a resource is spelled as its metadata spell it, with or without the slash of an empty path`(
+    func `a resource takes its metadata's spelling, with or without the slash of an empty path`(
         asked: String, named: String
     ) async throws {
         let server = MetadataServer(["https://api.example/.well-known/oauth-protected-resource": answer(named)])
@@ -341,7 +343,7 @@ struct ProtectedResourceTests {
     }
 
     @Test(arguments: ["https://api.example?t=1", "https://api.example/?t=/"])
-    func `a slash in a query counts`(resource: String) async throws {
+    func `a resource whose query differs in a slash is another one`(resource: String) async throws {
         for other in [resource + "/", String(resource.dropLast())] {
             let place = "https://api.example/.well-known/oauth-protected-resource" + resource.dropFirst(19).drop { $0 == "/" }
             let server = MetadataServer([place: answer(other)])

@@ -38,7 +38,7 @@ struct RegistrationTests {
         return "\(value)" + String(reflecting: value) + dumped
     }
 
-    @Test func `a registration is one request, and its answer a value to keep that shows no secret`() async throws {
+    @Test func `a registration is one request, and returns a value that can be stored and shows no secret`() async throws {
         let (server, transport) = try await server()
         var metadata = Self.metadata
         metadata.others = ["application_type": "native"]
@@ -68,7 +68,9 @@ struct RegistrationTests {
             (#","client_secret_expires_at":"never""#, nil), (#","client_secret_expires_at":[1]"#, nil),
             (#","client_secret_expires_at":"0""#, nil), (#","client_secret_expires_at":"2029-12-30T18:40:00Z""#, 1_893_350_400),
         ] as [(String, TimeInterval?)])
-    func `a secret expires when the answer says so, and zero is never`(members: String, expected: TimeInterval?) async throws {
+    func `a secret expires when the answer says so, and never if it says zero`(members: String, expected: TimeInterval?)
+        async throws
+    {
         let client = try await registered(#"{"client_id":"c","client_secret":"s"\#(members)}"#)
         #expect(client.secretExpiration?.timeIntervalSince1970 == expected)
     }
@@ -81,7 +83,7 @@ struct RegistrationTests {
         (#","token_endpoint_auth_method":null"#, "client_secret_basic", "client_secret_basic"),
         (#","token_endpoint_auth_method":"none""#, "none", "none"),
     ])
-    func `the answer's own method counts`(members: String, method: String, used: String) async throws {
+    func `the authentication method that the answer names is used`(members: String, method: String, used: String) async throws {
         let client = try await registered(#"{"client_id":"c","client_secret":"s"\#(members)}"#, status: 200)
         #expect(try client.authenticationMethod == method && "\(client.authentication)" == used)
     }
@@ -91,7 +93,7 @@ struct RegistrationTests {
         (#"["client_secret_basic"]"#, "client_secret_basic"),
         (#"["private_key_jwt","none"]"#, "none"), (#"["private_key_jwt"]"#, "none"),
     ])
-    func `a client asks for a method that the server lists`(methods: String, expected: String) async throws {
+    func `a client requests an authentication method that the server lists`(methods: String, expected: String) async throws {
         let (server, transport) = try await server(nil, #""token_endpoint_auth_methods_supported":\#(methods)"#)
         _ = try await server.register(Self.metadata, transport: transport)
         let body = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
@@ -113,7 +115,7 @@ struct RegistrationTests {
     @Test(arguments: [
         #","token_endpoint_auth_method":"private_key_jwt""#, #","token_endpoint_auth_method":"client_secret_post""#,
     ])
-    func `a method that needs more than the answer brings is a clear error`(members: String) async throws {
+    func `an authentication method that needs more than the answer provides is a clear error`(members: String) async throws {
         let client = try await registered(#"{"client_id":"c"\#(members)}"#)
         let error = #expect(throws: OAuthError.self) { try client.authentication }
         #expect(
@@ -135,7 +137,7 @@ struct RegistrationTests {
         #expect(!texts(error).contains("seCret"), "\(error)")
     }
 
-    @Test func `a server that registers nobody without its own client has forgotten none`() async throws {
+    @Test func `an invalid_client answer to a registration doesn't mean a forgotten client`() async throws {
         let (server, transport) = try await server(TransportResponse(401, #"{"error":"invalid_client"}"#))
         let error = try await #require(throws: OAuthError.self) {
             try await server.register(Self.metadata, transport: transport)
@@ -144,12 +146,12 @@ struct RegistrationTests {
     }
 
     @Test(arguments: [("https://as.example/register/c", true), ("http://as.example/c", false), ("file:///c", false)])
-    func `a registration's own token is for a private place only`(place: String, isKept: Bool) async throws {
+    func `a registration's URL is kept only if it is private`(place: String, isKept: Bool) async throws {
         let client = try await registered(#"{"client_id":"c","registration_client_uri":"\#(place)"}"#)
         #expect((client.registrationURL != nil) == isKept)
     }
 
-    @Test func `a server elsewhere names no endpoint on this machine`() async throws {
+    @Test func `a remote server's metadata can't name an endpoint on this machine`() async throws {
         let metadata = DiscoveryTests.metadata(#""registration_endpoint":"http://127.0.0.1:8500/v1/kv""#)
         let transport = MetadataServer([DiscoveryTests.known: metadata])
         let server = try await AuthorizationServer.discover("https://as.example", transport: transport)
@@ -159,7 +161,7 @@ struct RegistrationTests {
         #expect(error.code == .invalidMetadata && transport.places.count == 1)
     }
 
-    @Test(arguments: [429, 500, 503]) func `a server in trouble may be asked again`(status: Int) async throws {
+    @Test(arguments: [429, 500, 503]) func `a registration at a server in trouble may be tried again`(status: Int) async throws {
         let (server, transport) = try await server(TransportResponse(status: status))
         let error = try await #require(throws: OAuthError.self) {
             try await server.register(Self.metadata, transport: transport)
@@ -187,7 +189,7 @@ struct RegistrationTests {
         #expect(!"\(error)".contains("token response"))
     }
 
-    @Test func `a server that registers nobody, or a token that no header allows, is refused before anything is sent`()
+    @Test func `a server without registration, or a token that no header allows, is an error before anything is sent`()
         async throws
     {
         let transport = MetadataServer([DiscoveryTests.known: DiscoveryTests.metadata()])
@@ -205,7 +207,7 @@ struct RegistrationTests {
         #expect(other.places.count == 1)
     }
 
-    @Test func `a client of another server's is not presented`() async throws {
+    @Test func `a client registered at another server is not presented`() async throws {
         let (server, transport) = try await server()
         let client = try await server.register(Self.metadata, transport: transport)
         let evil = MetadataServer([
@@ -221,7 +223,9 @@ struct RegistrationTests {
         (401, "invalid_client", true), (400, "unauthorized_client", true), (400, "invalid_client", true),
         (400, "invalid_grant", false), (400, "invalid_scope", false), (503, "temporarily_unavailable", false),
     ])
-    func `a forgotten client is told from a refused user`(status: Int, code: String, isForgotten: Bool) async throws {
+    func `the error distinguishes a forgotten client from a refused user`(status: Int, code: String, isForgotten: Bool)
+        async throws
+    {
         let (server, transport) = try await server(token: TransportResponse(status, #"{"error":"\#(code)"}"#))
         let registered = try await server.register(Self.metadata, transport: transport)
         let client = try server.client(registered, transport: transport)
@@ -235,7 +239,7 @@ struct RegistrationTests {
         #expect(other.refusesClient == isForgotten && !"\(other)".contains("register again"))
     }
 
-    @Test func `a client's document names its own address, and the server says whether it takes one`() async throws {
+    @Test func `a client's document names its own URL, and the metadata say whether the server accepts documents`() async throws {
         let url = try #require(URL(string: "https://app.example/client.json"))
         let document = try Self.metadata.document(at: url)
         #expect(
@@ -255,13 +259,13 @@ struct RegistrationTests {
         "https://app.example/c#x", "https://app.example/c?x=1", "https://me@app.example/c", "https://app.example/a/../c",
         "https://app.example/./c",
     ])
-    func `a document elsewhere than the draft allows is refused`(place: String) throws {
+    func `a document's URL that the draft doesn't allow is refused`(place: String) throws {
         let url = try #require(URL(string: place))
         let error = #expect(throws: OAuthError.self) { try Self.metadata.document(at: url) }
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test func `a public document describes no client with a secret`() throws {
+    @Test func `no document is made for a client with a secret`() throws {
         var metadata = Self.metadata
         metadata.authenticationMethod = "client_secret_post"
         let url = try #require(URL(string: "https://app.example/c.json"))
@@ -269,7 +273,7 @@ struct RegistrationTests {
     }
 
     // MCP 2025-03-26 §2.3.
-    @Test func `an older MCP server's own origin is its authorization server`() async throws {
+    @Test func `the authorization server of an older MCP server is that server's own origin`() async throws {
         let url = try #require(URL(string: "https://as.example/v1/mcp?x=1"))
         let empty = MetadataServer([:])
         let guessed = try await AuthorizationServer.discover(atOriginOf: url, transport: empty)
@@ -297,7 +301,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test func `a client of the metadata reads answers as its program says`() async throws {
+    @Test func `a client made from metadata reads answers with the program's closure`() async throws {
         let answer = TransportResponse(#"{"access_token":"","wrapped":"t","token_type":"bot"}"#)
         let (server, transport) = try await server(token: answer)
         let client = try server.client(id: "c", acceptedTokenTypes: ["bot"], transport: transport) { members, _ in

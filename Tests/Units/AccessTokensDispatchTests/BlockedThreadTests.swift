@@ -10,7 +10,7 @@ import TokenServiceConcurrency
 
 /// The synchronous wrapper of old programs, on real threads: each test holds threads of its process, and so has one of its own.
 @Suite struct `Callers that block a thread` {
-    @Test func `callers that block a thread are answered as often as with stage 3, whatever thread they block`() async {
+    @Test func `callers that block a thread are all answered, as with stage 3, on every kind of thread`() async {
         await #expect(processExitsWith: .success) {
             for place in Place.allCases {
                 for count in [2, 50] {
@@ -29,7 +29,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a service that the shim is given, also one of a key, answers callers that block a thread`() async {
+    @Test func `a shim over an existing service, also one of a key, answers callers that block a thread`() async {
         await #expect(processExitsWith: .success) {
             let services = TokenServices<Int> { _ in PromptLoader().tokenLoader }
             for service in [TokenService(loader: PromptLoader().tokenLoader), services[1]] {
@@ -49,7 +49,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a loader that blocks its thread as well holds no limit up`() async {
+    @Test func `a loader that blocks its thread delays no limit`() async {
         await #expect(processExitsWith: .success) {
             let loader = BlockingLoader(), shim = AccessTokenService(loader: loader), start = ContinuousClock.now
             let error = await withCheckedContinuation { answered in
@@ -61,7 +61,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `callers that block all threads stop no limit, of a call or of a load, and no sign-out`() async {
+    @Test func `callers that block all threads delay no limit of a call or load, and no sign-out`() async {
         await #expect(processExitsWith: .success) {
             let silent = ScriptedLoader(), policy = RefreshPolicy(loadTimeout: .milliseconds(400))
             let hasty = AccessTokenService(loader: silent), patient = AccessTokenService(loader: silent, policy: policy)
@@ -90,7 +90,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `an async caller's limit is decided while the pool is blocked`() async {
+    @Test func `an async caller's limit takes effect although the pool is blocked`() async {
         await #expect(processExitsWith: .success) {
             let loader = ScriptedLoader(), service = TokenService(loader: loader.tokenLoader)
             let caller = Task { try await service.retrieveToken(within: .milliseconds(200)) }

@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 /// An object that a handler captures, such as a screen.
 private final class Screen: Sendable {}
 
-@Suite("Guarantees 7 and 13: a cancelled call lets its handler go, and leaves all others alone")
+@Suite("Guarantees 7 and 13: a cancelled call releases its handler, and leaves all others alone")
 struct CallbackCancellationTests {
     /// How a call is made.
     enum Form: CaseIterable {
@@ -61,7 +61,7 @@ struct CallbackCancellationTests {
         #expect(log.entries == ["1 a", "3"])
     }
 
-    @Test func `a handler cancels calls of its own delivery`() throws {
+    @Test func `a handler can cancel other calls of its own delivery`() throws {
         let scene = try ShimScene.holding("a"), log = scene.log, calls = Lock<[AccessTokenService.Call]>([])
         for number in 0..<5 {
             let call = scene.shim.retrieveToken { _ in
@@ -94,7 +94,7 @@ struct CallbackCancellationTests {
         other.cancel()
     }
 
-    @Test func `1,000 closed screens over a silent server keep no handlers`() throws {
+    @Test func `1,000 closed screens waiting for a silent server leave no handlers behind`() throws {
         let scene = ShimScene()
         weak var watched: Screen?
         let calls = {
@@ -114,7 +114,7 @@ struct CallbackCancellationTests {
         #expect(scene.clock.sleeperCount == 1)
     }
 
-    @Test func `calls that are all cancelled on their way in start nothing`() {
+    @Test func `calls that are all cancelled on their way to the actor start no load`() {
         let scene = ShimScene()
         let calls = (0..<3).map { _ in scene.shim.retrieveToken { _ in } }
         for call in calls { call.cancel() }
@@ -122,7 +122,7 @@ struct CallbackCancellationTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test func `a load that nobody waits for any longer goes on, and its token is kept`() throws {
+    @Test func `a load goes on after its last call was cancelled, and its token is kept`() throws {
         let scene = ShimScene()
         let call = scene.shim.retrieveToken { _ in }
         let load = try scene.load()
@@ -132,7 +132,7 @@ struct CallbackCancellationTests {
         #expect(scene.service.cachedToken?.value == "a")
     }
 
-    @Test func `a cancelled call keeps no drained service loading, like an async caller`() throws {
+    @Test func `a cancelled call starts no load after the restore, like a cancelled async caller`() throws {
         let store = ScriptedStore(), stage = Stage(), queue = ManualQueue(), loader = ScriptedLoader()
         let service = TokenService(store: store, environment: .driven(by: stage, clock: ManualClock()), loader: loader)
         let shim = AccessTokenService(service: service, enqueue: queue.async)
@@ -145,7 +145,7 @@ struct CallbackCancellationTests {
         #expect(store.log == ["load"] && loader.loadCount == 0, "after the restore only a caller begins a load")
     }
 
-    @Test func `a call in front that is cancelled makes way for those behind it`() throws {
+    @Test func `a cancelled call no longer holds back the calls behind it`() throws {
         let store = ScriptedStore(), stage = Stage(), queue = ManualQueue(), log = Log<String>()
         let service = TokenService(store: store, environment: .driven(by: stage, clock: ManualClock())) { _ in .hour("a") }
         let shim = AccessTokenService(service: service, enqueue: queue.async)
@@ -168,7 +168,7 @@ struct CallbackCancellationTests {
         #expect(scene.service.cachedToken == nil && scene.loader.loadCount == 1)
     }
 
-    @Test func `17: a load that cancelled its call may be waited for`() throws {
+    @Test func `17: a load that has cancelled its call of another service may be waited for by that service`() throws {
         let box = Lock<AccessTokenService?>(nil), gate = SingleResult<Void>(), log = Log<String>()
         let loader = ClosureTokenLoader(isRepeatable: false) { _ in
             // It asks another service, and changes its mind.
@@ -192,7 +192,7 @@ struct CallbackCancellationTests {
         box.withLock { $0 = nil }
     }
 
-    @Test func `a method without a result keeps its place in a protocol and as a function`() throws {
+    @Test func `a method without a result fits a protocol and a function type`() throws {
         let scene = try ShimScene.holding("a"), log = scene.log
         let retrieve: (@escaping AccessTokenService.Handler) -> Void = scene.shim.retrieveToken(then:)
         retrieve { _ in log.append("function") }

@@ -16,7 +16,7 @@ private final class AskingLoader: AccessTokenLoader {
 @Suite("Guarantee 17: loads with completion handlers that would wait for each other end at once")
 struct CallbackCycleTests {
     @Test(arguments: 1...4, [false, true])
-    func `services whose loaders ask the next one in a ring get a clear error`(count: Int, areAllCalled: Bool) {
+    func `services whose loaders ask each other in a ring get a clear error`(count: Int, areAllCalled: Bool) {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue()
         let loaders = (0..<count).map { _ in AskingLoader() }
         let shims = loaders.map { loader in

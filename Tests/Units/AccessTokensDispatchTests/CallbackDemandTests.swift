@@ -33,7 +33,7 @@ import TokenServiceConcurrency
         #expect(scene.log.entries.last == "demand b" && scene.log.entries.count == 3)
     }
 
-    @Test func `56: a handler that insists on a load joins none that began before`() throws {
+    @Test func `56: a handler that insists on a load joins no load that began before its call`() throws {
         let scene = ShimScene()
         scene.call("first")
         let early = try scene.load()
@@ -47,7 +47,7 @@ import TokenServiceConcurrency
         #expect(scene.log.entries == ["first a", "reload b"])
     }
 
-    @Test func `56: calls from before a sign-out belong to the session before it`() throws {
+    @Test func `56: calls with a demand from before a sign-out get the reset error`() throws {
         let scene = try scene()
         demand(scene, .seconds(3000))
         reload(scene)
@@ -56,7 +56,7 @@ import TokenServiceConcurrency
         #expect(scene.log.entries.dropFirst().sorted() == ["demand reset", "reload reset"])
     }
 
-    @Test(arguments: [true, false]) func `56: a loader that would wait for itself is told so at once`(insists: Bool) {
+    @Test(arguments: [true, false]) func `56: a loader that would wait for itself gets an error at once`(insists: Bool) {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), loader = AskingLoader(insists: insists)
         let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader.tokenLoader)
         let shim = AccessTokenService(service: service, enqueue: queue.async), answers = Log<String>()

@@ -16,7 +16,7 @@ struct CallbackHitTests {
     }
 
     @Test(arguments: [1, 64, 65, 1_000])
-    func `hits called while handlers run need no dispatch of their own, up to a bound`(calls: Int) throws {
+    func `hits called while handlers run share their dispatch, up to a bound`(calls: Int) throws {
         let scene = try ShimScene.holding("a")
         // Each delivery has the whole room, even after one that used it up.
         for _ in 1...2 {
@@ -28,7 +28,7 @@ struct CallbackHitTests {
         }
     }
 
-    @Test func `a handler that asks again and again leaves the queue to others`() throws {
+    @Test func `a handler that calls again and again doesn't monopolise the queue`() throws {
         let scene = try ShimScene.holding("a")
         @Sendable func ask(_ times: Int) {
             scene.call { if times > 1 { ask(times - 1) } }
@@ -40,7 +40,7 @@ struct CallbackHitTests {
         #expect(scene.log.entries.firstIndex(of: "other").map { $0 <= 65 } == true)
     }
 
-    @Test func `a second delivery, on a concurrent queue, leaves its handlers to the one that runs`() throws {
+    @Test func `a second delivery on a concurrent queue leaves its handlers to the running one`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") {
             // More calls than one delivery takes along.
@@ -54,7 +54,7 @@ struct CallbackHitTests {
     }
 
     @Test(arguments: 1...4)
-    func `hits get each the token of their own moment, though they share a delivery`(others: Int) throws {
+    func `each hit gets the token of its own moment, though they share a delivery`(others: Int) throws {
         let scene = try ShimScene.holding("a")
         scene.call("0")
         scene.call("0")
@@ -68,7 +68,7 @@ struct CallbackHitTests {
         #expect(scene.log.entries == ["0 a", "0 a"] + later)
     }
 
-    @Test func `a call after the token's end is none of the hits before it, though they have not been delivered yet`() throws {
+    @Test func `a call after the token's end doesn't join earlier hits that are still undelivered`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("in time")
         scene.clock.advance(by: .seconds(3_540))
@@ -77,7 +77,7 @@ struct CallbackHitTests {
         #expect(scene.log.entries == ["in time a", "late b"])
     }
 
-    @Test func `a hit does not count on a dispatch that another thread has yet to make`() async throws {
+    @Test func `a hit doesn't rely on a dispatch that another thread has yet to make`() async throws {
         let service = TokenService(environment: .init(clock: ManualClock())) { _ in .hour("a") }
         _ = try await service.retrieveToken()
         let queue = ManualQueue(), log = Log<String>(), other = Lock<(@Sendable () -> Void)?>(nil)

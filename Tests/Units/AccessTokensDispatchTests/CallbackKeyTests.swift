@@ -54,7 +54,7 @@ import TokenServiceConcurrency
         #expect(loaders.mapValues(\.loadCount) == ["a": 1, "b": 1])
     }
 
-    @Test func `a shim holds its key's service, so that the key has no second one`() throws {
+    @Test func `a shim keeps its key's service alive, so that the key gets no second one`() throws {
         let services = services(keepingIdle: 0), shim = shim("a", of: services)
         call(shim, "first")
         run()

@@ -4,7 +4,7 @@ import AccessTokensTesting
 import Testing
 import TokenServiceConcurrency
 
-@Suite("Guarantees 7 and 13: a call with a limit is answered when that has passed, and only then ahead of others")
+@Suite("Guarantees 7 and 13: a call is answered when its limit passes, and only then ahead of others")
 struct CallbackLimitTests {
     @Test func `a limit that passes ends one call's wait; the load goes on, and its token is kept`() throws {
         let scene = ShimScene()
@@ -21,7 +21,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == ["1 deadlineExceeded", "2 a"] && scene.loader.loadCount == 1)
     }
 
-    @Test func `calls whose limits have all passed leave nothing that waits`() throws {
+    @Test func `calls whose limits have all passed leave no waiter behind`() throws {
         let scene = ShimScene()
         for round in 1...3 {
             scene.call("\(round)", within: .seconds(2))
@@ -41,7 +41,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.suffix(2) == ["4 deadlineExceeded", "5 a"])
     }
 
-    @Test func `those whose limits pass overtake, in the order of the limits; the others keep their order`() throws {
+    @Test func `calls whose limits pass are answered first, in the order of the limits; the others keep their order`() throws {
         let scene = ShimScene()
         for (name, limit) in [("1", nil), ("2", 5), ("3", 2), ("4", nil), ("5", 2), ("6", 60)] {
             scene.call(name, within: limit.map { .seconds($0) })
@@ -58,7 +58,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 6, "once each")
     }
 
-    @Test func `an answer that is there already counts, though its turn has not come`() {
+    @Test func `when a call's limit passes, an answer that is already there counts`() {
         let stage = Stage(), clock = ManualClock(), queue = ManualQueue(), log = Log<String>(), store = ScriptedStore()
         let service = TokenService(store: store, environment: .driven(by: stage, clock: clock)) { _ in
             throw ScriptedFailure.transient
@@ -85,7 +85,7 @@ struct CallbackLimitTests {
     }
 
     @Test(arguments: [0, -1, .min])
-    func `without any time a hit is a hit, and a miss starts nothing`(seconds: Int64) throws {
+    func `with a limit of zero or less a hit is still a hit, and a miss starts no load`(seconds: Int64) throws {
         let limit = Duration.seconds(seconds)
         let scene = ShimScene()
         scene.call("1", within: limit)
@@ -108,7 +108,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == (0..<100).map { "\($0) a" })
     }
 
-    @Test func `calls that run out of time on their way in start nothing`() {
+    @Test func `calls whose limits pass on their way to the actor start no load`() {
         let scene = ShimScene()
         scene.call("1", within: .seconds(2))
         scene.call("2", within: .seconds(2))
@@ -119,7 +119,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 2 && scene.clock.sleeperCount == 0)
     }
 
-    @Test func `a handler is let go when its limit has passed, whatever the line waits for`() throws {
+    @Test func `a handler is released when its limit has passed, whatever the line waits for`() throws {
         final class Screen: Sendable {}
         let scene = ShimScene()
         scene.call("1")
@@ -134,7 +134,7 @@ struct CallbackLimitTests {
         #expect(watched == nil && scene.log.entries.isEmpty)
     }
 
-    @Test func `a crowd with limits shares one alarm`() throws {
+    @Test func `many calls with limits share one alarm`() throws {
         let scene = ShimScene()
         for number in 1...1_000 { scene.call("\(number)", within: .seconds(3_600 + number)) }
         // The carrier and the alarm are pending.
@@ -153,7 +153,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries.count == 1_001 && scene.clock.sleeperCount == 0)
     }
 
-    @Test func `limits that come earlier and earlier share alarms, too, and each call is answered at its time`() throws {
+    @Test func `calls with ever earlier limits share alarms, and each is answered at its time`() throws {
         let scene = ShimScene()
         for number in 0..<1_000 { scene.call("\(number)", within: .milliseconds(2_000 - number)) }
         scene.stage.run()
@@ -170,7 +170,7 @@ struct CallbackLimitTests {
         #expect(scene.log.entries == (0..<1_000).reversed().map { "\($0) deadlineExceeded" })
     }
 
-    @Test func `many calls with limits, each soon answered, leave no alarm`() throws {
+    @Test func `many calls with limits, each answered early, leave no alarm behind`() throws {
         let scene = ShimScene()
         for number in 0..<100 {
             scene.call("\(number)", within: .seconds(3_600))
@@ -228,7 +228,7 @@ struct CallbackLimitTests {
     }
 }
 
-@Suite("Limits of callbacks, whatever the clock does")
+@Suite("Limits of callbacks with any clock")
 struct CallbackLimitClockTests {
     private let stage = Stage(), time = ManualClock(), queue = ManualQueue(), log = Log<String>(), loader = ScriptedLoader()
 
@@ -247,7 +247,7 @@ struct CallbackLimitClockTests {
         queue.run()
     }
 
-    @Test func `with a clock that never wakes, the next caller finds the limits that have passed`() {
+    @Test func `with a clock that never wakes, the next call answers those whose limits have passed`() {
         let shim = shim(.neverWakes)
         call(shim, "1", within: .seconds(2))
         stage.run()
@@ -262,7 +262,7 @@ struct CallbackLimitClockTests {
         #expect(log.entries == ["1 deadlineExceeded", "2 deadlineExceeded"])
     }
 
-    @Test func `a clock that wakes too early: the limit holds, at its time`() {
+    @Test func `with a clock that wakes too early, a limit still passes at its own time`() {
         let shim = shim(.wakesEarly(by: .milliseconds(1)))
         call(shim, "1", within: .seconds(2))
         runOften()
@@ -274,14 +274,14 @@ struct CallbackLimitClockTests {
         #expect(log.entries == ["1 deadlineExceeded"])
     }
 
-    @Test func `a clock that cannot sleep ends the wait at once, rather than never`() {
+    @Test func `with a clock that can't sleep, a wait ends at once rather than never`() {
         call(shim(.failsToSleep), "1", within: .seconds(3_600))
         stage.run()
         queue.run()
         #expect(log.entries.count == 1)
     }
 
-    @Test func `a clock that never sleeps keeps nothing busy once the call is answered`() {
+    @Test func `with a clock whose sleep returns at once, nothing stays busy once the call is answered`() {
         let shim = shim(.wakesEarly(by: .seconds(1_000_000)))
         call(shim, "1", within: .seconds(2))
         runOften()

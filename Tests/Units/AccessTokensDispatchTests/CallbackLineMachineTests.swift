@@ -20,7 +20,7 @@ import TokenServiceConcurrency
         #expect(place != nil)
     }
 
-    @Test func `a call that looked before an operation took its place looks again, whether it found a token or not`() {
+    @Test func `a call overtaken by an operation after its look looks again, whether it had found a token or not`() {
         var state = CallbackLine.StateMachine()
         let start = state.epoch
         state.append({ _, _ in }, as: Urgency(.medium))
@@ -29,7 +29,7 @@ import TokenServiceConcurrency
         #expect(hit == nil && miss == nil && state.segments.count == 1)
     }
 
-    @Test func `what is delivered leaves the line, also from one that is never empty`() {
+    @Test func `delivered calls leave the line, even if it is never empty`() {
         var state = CallbackLine.StateMachine()
         for number in 0..<100 {
             miss(&state)
@@ -45,7 +45,7 @@ import TokenServiceConcurrency
         #expect(segments.map { $0 <= 2 } == true, "\(String(describing: segments)) for one that waits")
     }
 
-    @Test func `hits in a row are one segment, in memory that is used again`() {
+    @Test func `hits in a row share a segment, whose memory is reused`() {
         var state = CallbackLine.StateMachine()
         var capacities: [Int] = []
         for _ in 0..<4 {
@@ -61,7 +61,7 @@ import TokenServiceConcurrency
         #expect(capacities.allSatisfy { $0 >= 9 && $0 == capacities[0] }, "\(capacities)")
     }
 
-    @Test func `a miss behind a hit is none of the misses in front of it`() {
+    @Test func `a miss behind a hit starts a segment of its own, apart from the misses in front`() {
         var state = CallbackLine.StateMachine()
         miss(&state)
         hit(&state)
@@ -72,7 +72,7 @@ import TokenServiceConcurrency
         #expect(errands == [0, 2])
     }
 
-    @Test func `hits in front of an errand may be delivered before its carrier looks at them`() {
+    @Test func `hits in front of a miss may be delivered before the miss's carrier arrives`() {
         var state = CallbackLine.StateMachine()
         hit(&state)
         miss(&state)
@@ -81,7 +81,7 @@ import TokenServiceConcurrency
         #expect(errands.map { state.takeErrand(of: $0) != nil } == [false, true])
     }
 
-    @Test func `carriers are forgotten in whatever order they arrive`() {
+    @Test func `a carrier is forgotten when it arrives, in any order`() {
         for arrivals in [[Urgency(.background), Urgency(.high)], [Urgency(.high), Urgency(.background)]] {
             var state = CallbackLine.StateMachine()
             for _ in 1...2 {
@@ -94,7 +94,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `memory for calls in a row outlives a call that was alone`() {
+    @Test func `the buffer for several calls is kept after a single call`() {
         var state = CallbackLine.StateMachine()
         for calls in [10, 1, 10] {
             for _ in 0..<calls { hit(&state) }
@@ -105,7 +105,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `limits of calls that have been answered are forgotten, also in a line that is never empty`() {
+    @Test func `the limits of answered calls are forgotten, even in a line that is never empty`() {
         var state = CallbackLine.StateMachine()
         // The last call in the line is always waiting.
         for number in 0..<10_000 {
@@ -142,7 +142,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [(64, true), (1_000, false)])
-    func `the memory of a crowd is given back`(calls: Int, isKept: Bool) {
+    func `a large line's memory is released`(calls: Int, isKept: Bool) {
         var hits = [CallbackLine.Segment(.hit(.hour("a"), publication: 1), at: .beside(0))], memory: [CallbackLine.Call] = []
         for _ in 0..<calls { hits[0].append(CallbackLine.Call { _ in }, using: &memory) }
         var misses = Array(repeating: CallbackLine.Segment(.carried(), at: .beside(0)), count: calls)

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 @Suite("Guarantee 13: every handler exactly once, on the queue, in the order of the calls")
 struct CallbackTests {
     @Test(arguments: [1, 2, 1_000])
-    func `one load however many handlers, called in the order of the calls`(handlers: Int) throws {
+    func `any number of handlers share one load, and are called in the order of the calls`(handlers: Int) throws {
         let scene = ShimScene()
         for number in 0..<handlers { scene.call("\(number)") }
         try scene.deliver("a")
@@ -35,7 +35,7 @@ struct CallbackTests {
     }
 
     // Museum 27: handlers run under the lock: deadlock (GTMAppAuth; Alamofire PR#3322).
-    @Test func `a handler may call again: it is answered later on the queue, never at once`() throws {
+    @Test func `a handler may call again, and is answered later on the queue`() throws {
         let scene = try ShimScene.holding("a")
         scene.call("first") { scene.call("second") }
         scene.call("third")
@@ -63,7 +63,7 @@ struct CallbackTests {
     }
 
     @Test(arguments: [true, false])
-    func `a loader that never answers: handlers get the time-out error, later ones too`(isRepeatable: Bool) throws {
+    func `handlers get the time-out error, now and later, if the loader never answers`(isRepeatable: Bool) throws {
         let scene = ShimScene(isRepeatable: isRepeatable)
         scene.call("1")
         scene.call("2")
@@ -77,7 +77,7 @@ struct CallbackTests {
         #expect(scene.loader.loadCount == (isRepeatable ? 2 : 1))
     }
 
-    @Test func `a loader that answers twice: the first answer counts`() throws {
+    @Test func `the first answer counts if a loader answers twice`() throws {
         let scene = ShimScene()
         scene.call("1")
         let load = try scene.load()
@@ -90,7 +90,7 @@ struct CallbackTests {
         #expect(scene.log.entries == ["1 first", "2 first"])
     }
 
-    @Test func `a loader that lets its handler go without calling it fails at once, with a clear error`() throws {
+    @Test func `a loader that releases its handler without calling it fails at once, with a clear error`() throws {
         let scene = ShimScene()
         let error = Log<String>()
         scene.shim.retrieveToken { result in
@@ -134,14 +134,14 @@ struct CallbackTests {
         }
     }
 
-    @Test func `the articles' loader is called as it was, and the other one with the token to replace`() async throws {
+    @Test func `the articles' loader is called without a token to replace, and the newer form with it`() async throws {
         let given = Log<AccessToken?>(), previous = AccessToken.hour("previous")
         _ = try await OneMethod(given: given).tokenLoader.loadToken(replacing: previous)
         _ = try await TwoParameters(given: given).tokenLoader.loadToken(replacing: previous)
         #expect(given.entries == [nil, previous])
     }
 
-    @Test func `whether a user is signed in is answered after earlier operations, and starts no load`() throws {
+    @Test func `signInState answers after earlier operations, and starts no load`() throws {
         let scene = ShimScene(), log = scene.log
         scene.shim.signInState { log.append("\($0)") }
         scene.run()
@@ -154,7 +154,7 @@ struct CallbackTests {
         #expect(log.entries == ["signedOut", "validToken", "signedOut"] && scene.loader.loadCount == 0)
     }
 
-    @Test func `a handler does not outlive its call, even if others wait behind it`() throws {
+    @Test func `a handler is released after its call, even if others wait behind it`() throws {
         final class Screen: Sendable {}
         let scene = try ShimScene.holding("a")
         weak let watched = {
@@ -232,7 +232,7 @@ struct CallbackTests {
         for loader in loaders { loader.shim.withLock { $0 = nil } }
     }
 
-    @Test func `17: a load that has its answer from another service may be waited for by that one`() {
+    @Test func `17: a load that already has its answer from a service may be waited for by that service`() {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), gate = SingleResult<Void>()
         let shims = Lock<[AccessTokenService]>([])
         @Sendable func ask(_ number: Int) async throws -> AccessToken {
@@ -269,7 +269,7 @@ struct CallbackTests {
     }
 
     @Test
-    func `17: a call inside a load that an operation in front of it keeps from being a hit does not wait for that load`() throws {
+    func `17: a call inside a load doesn't wait for that load if an operation in front keeps it from being a hit`() throws {
         let token = AccessToken.hour("a"), box = Lock<AccessTokenService?>(nil), loads = Lock(0)
         let loader = ClosureTokenLoader(isRepeatable: false) { _ in
             let number = loads.withLock { loads in
@@ -301,7 +301,7 @@ struct CallbackTests {
         func load(then handler: @escaping Handler) { shim.withLock { $0 }?.retrieveToken(then: handler) }
     }
 
-    @Test func `a loader that answers before it returns, twice, and once more later: the first answer counts`() {
+    @Test func `the first answer counts if a loader answers twice before it returns, and again later`() {
         let loader = HastyLoader(), scene = ShimScene(loadedBy: loader.tokenLoader)
         scene.call()
         scene.stage.run()
@@ -320,7 +320,7 @@ struct CallbackTests {
         }
     }
 
-    @Test func `misses in a row are taken to the actor by one task`() {
+    @Test func `one task takes several misses in a row to the actor`() {
         let scene = ShimScene()
         for _ in 0..<100 { scene.call() }
         #expect(scene.stage.pending == 1)
@@ -328,7 +328,7 @@ struct CallbackTests {
         #expect(scene.stage.pending == 1)
     }
 
-    @Test func `a miss that is called while others are taken to the actor is taken there after them`() throws {
+    @Test func `a miss called while others are taken to the actor follows them`() throws {
         let loader = ScriptedLoader(), meanwhile = Meanwhile()
         let scene = ShimScene(loader, loadedBy: loader, clock: OddClock(ManualClock(), onReading: meanwhile.read))
         scene.shim.invalidate(.hour("other"))
@@ -338,7 +338,7 @@ struct CallbackTests {
         #expect(scene.log.entries == ["a"])
     }
 
-    @Test func `15: the most urgent of the misses that wait raises the load's priority`() throws {
+    @Test func `15: the most urgent waiting miss raises the load's priority`() throws {
         let scene = ShimScene(), callers = Stage()
         for priority in [TaskPriority.low, .high, .low] {
             _ = callers.start(priority: priority) { [shim = scene.shim] in shim.retrieveToken { _ in } }

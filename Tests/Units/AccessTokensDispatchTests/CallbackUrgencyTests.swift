@@ -19,7 +19,7 @@ struct CallbackUrgencyTests {
         while carriers.contains(where: { $0 > .background }) { scene.stage.runMostUrgent() }
     }
 
-    @Test func `a call that is more urgent than those on their way sends a carrier of its own; no other does`() {
+    @Test func `only a call more urgent than those on their way to the actor gets a carrier task of its own`() {
         let calls: [(as: TaskPriority, carriers: [TaskPriority])] = [
             (.background, [.background]), (.background, [.background]), (.medium, [.background, .medium]),
             (.low, [.background, .medium]), (.high, [.background, .medium, .high]), (.medium, [.background, .medium, .high]),
@@ -31,7 +31,7 @@ struct CallbackUrgencyTests {
     }
 
     @Test(arguments: [TaskPriority.low, .high])
-    func `a carrier that has arrived is forgotten, and so is its urgency`(priority: TaskPriority) {
+    func `a carrier task that has arrived is forgotten, with its urgency`(priority: TaskPriority) {
         for _ in 1...2 {
             call("", as: .medium)
             scene.stage.run()
@@ -41,7 +41,8 @@ struct CallbackUrgencyTests {
         }
     }
 
-    @Test func `the urgent carrier takes all along, in order, and the load is as urgent; the others find nothing`() throws {
+    @Test func `the urgent carrier takes along all calls in order and sets the load's urgency; later carriers find none`() throws
+    {
         call("1", as: .background)
         _ = callers.start(priority: .background) { [scene] in scene.shim.invalidate(.hour("other")) { scene.log.append("2") } }
         call("3", as: .high)
@@ -67,7 +68,7 @@ struct CallbackUrgencyTests {
         #expect(scene.log.entries == ["1 reset", "signed out"])
     }
 
-    @Test func `a background carrier that never gets a thread is the only one of its kind`() {
+    @Test func `at most one background carrier waits for a thread, even if it never gets one`() {
         for _ in 1...100 {
             call("", as: .background)
             call("", as: .high)

@@ -91,7 +91,7 @@ struct DispatchQueueTests {
     }
 
     @Test(.tags(.threads))
-    func `threads that call at once: every handler once, each thread's in its order`() async {
+    func `each handler is called once under concurrent calls, in the order of its own thread`() async {
         let service = AccessTokenService(loader: loader)
         let threads = 8, calls = 500
         let log = Log<(thread: Int, call: Int)>()

@@ -68,7 +68,7 @@ struct FenceThreadTests {
     }
 
     @Test(arguments: [1, 8])
-    func `52: in 1,000 rounds no surface hands out what was before the sign-out`(threads: Int) async {
+    func `52: in 1,000 rounds, no surface hands out a token from before the sign-out`(threads: Int) async {
         let program = Program(), rounds = Int.everyday(200, thorough: 1_000)
         await withTaskGroup { group in
             for _ in 0..<threads {

@@ -54,7 +54,9 @@ struct HitBehindOperationTests {
 
     /// A token in its soft window isn't a hit at the first look.
     @Test(arguments: Ending.allCases, Moment.all)
-    func `called before: it takes effect between the call's look and its place`(_ ending: Ending, moment: Moment) {
+    func `an operation called before a call takes effect even between that call's look and its place in the line`(
+        _ ending: Ending, moment: Moment
+    ) {
         for age in [0, 3_000] {
             let scene = Scene(age: .seconds(age))
             ending.end(by: scene.shim)
@@ -66,7 +68,9 @@ struct HitBehindOperationTests {
     }
 
     @Test(arguments: Ending.allCases, Moment.all)
-    func `hits in front of it get the token, a call behind it is none of them`(_ ending: Ending, moment: Moment) {
+    func `hits in front of an operation get the old token, and a call behind it doesn't join them`(
+        _ ending: Ending, moment: Moment
+    ) {
         let scene = Scene()
         scene.call("1")
         ending.end(by: scene.shim)
@@ -77,7 +81,9 @@ struct HitBehindOperationTests {
     }
 
     @Test(arguments: Ending.allCases, Moment.all)
-    func `called by another thread after the look: the call comes behind it`(_ ending: Ending, moment: Moment) {
+    func `an operation that another thread calls after a call's look still comes before that call`(
+        _ ending: Ending, moment: Moment
+    ) {
         let scene = Scene()
         // Only a call behind others looks twice, first at the token's number.
         if moment.reading == 2 {
@@ -94,7 +100,7 @@ struct HitBehindOperationTests {
     }
 
     @Test(.tags(.threads))
-    func `refusals on real threads: the next call of the same thread never gets the refused token`() async {
+    func `on real threads, a thread's call after its own refusal never gets the refused token`() async {
         let clock = HesitantClock()
         let service = TokenService(environment: .init(clock: clock)) { _ in .hour("loaded") }
         let shim = AccessTokenService(service: service)

@@ -4,7 +4,7 @@ import Testing
 /// Stage 3 of the articles, the shim over the actor, and the actor itself, run with the same cases.
 ///
 /// Where all three must agree, the articles' stage is the oracle for the shim. Where they must differ, the case gives the reason.
-@Suite("Oracle: stage 3, the shim and TokenService do the same, but where they must not")
+@Suite("Oracle: stage 3, the shim and TokenService do the same, except where they must differ")
 struct OracleTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
@@ -55,18 +55,18 @@ struct OracleTests {
     ]
 
     @Test(arguments: cases)
-    func `stage 3`(_ oracle: Case) {
+    func `stage 3 gives the expected answers, but for its known flaws`(_ oracle: Case) {
         let log = Stage3Subject().perform(oracle.steps)
         #expect(log == oracle.stage3?.log ?? oracle.expected, "\(oracle.stage3?.flaw ?? "")")
     }
 
     @Test(arguments: cases)
-    func `the shim`(_ oracle: Case) {
+    func `the shim gives the expected answers`(_ oracle: Case) {
         #expect(ShimSubject().perform(oracle.steps) == oracle.expected)
     }
 
     @Test(arguments: cases)
-    func `TokenService`(_ oracle: Case) {
+    func `TokenService gives the expected answers`(_ oracle: Case) {
         #expect(ServiceSubject().perform(oracle.steps) == oracle.expected)
     }
 }

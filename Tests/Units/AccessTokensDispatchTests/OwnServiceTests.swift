@@ -5,7 +5,7 @@ import Dispatch
 import Foundation
 import Testing
 
-@Suite("A service that the shim makes for itself takes all that a TokenService takes")
+@Suite("A service that the shim makes for itself takes every parameter of a TokenService")
 struct OwnServiceTests {
     private let stage = Stage(), clock = ManualClock(), queue = DispatchQueue(label: "test"), log = Log<String>()
     private let loader = ScriptedLoader()
@@ -22,7 +22,7 @@ struct OwnServiceTests {
         run()
     }
 
-    @Test func `policy, clock and executor`() {
+    @Test func `the shim's own service uses the given policy, clock and executor`() {
         let service = AccessTokenService(
             loader: loader, queue: queue, policy: RefreshPolicy(loadTimeout: .seconds(3)),
             environment: .driven(by: stage, clock: clock))
@@ -33,7 +33,7 @@ struct OwnServiceTests {
         #expect(log.entries == ["loadTimedOut"])
     }
 
-    @Test func `store and hand-over of what is given up`() {
+    @Test func `the shim's own service uses the given store and onDiscard`() {
         let stored = AccessToken("stored", lifetime: .seconds(3600), refreshToken: "refresh")
         let now = Date(timeIntervalSince1970: 0), discarded = Log<String>()
         let store = ScriptedStore(StoredToken(stored, received: now))

@@ -3,7 +3,7 @@ import AccessTokensDispatch
 import AccessTokensTesting
 import Testing
 
-@Suite("Guarantees 13 and 14: fences in the order of the calls; both worlds, one state")
+@Suite("Guarantees 13 and 14: fences in the order of the calls; async and callback callers share one state")
 struct SharedStateTests {
     @Test func `14: async and callback callers share one token and one load`() throws {
         let scene = ShimScene()
@@ -24,7 +24,7 @@ struct SharedStateTests {
         #expect(last.value??.callers == 20, "every handler counts as a caller")
     }
 
-    @Test func `14: what one world drops, the other misses`() throws {
+    @Test func `14: a token that an async caller drops is no hit for a callback caller`() throws {
         let scene = try ShimScene.holding("a")
         _ = scene.stage.start { [service = scene.service] in await service.invalidate(.hour("a")) }
         scene.call()
@@ -32,7 +32,7 @@ struct SharedStateTests {
         #expect(scene.log.entries == ["b"])
     }
 
-    @Test func `a call made before a reset is a call before the fence, wherever its block runs`() throws {
+    @Test func `a call made before a reset gets the reset error, whenever it reaches the actor`() throws {
         let scene = ShimScene()
         scene.call()
         // The call hasn't reached the actor yet; an async caller's reset reaches it first.
@@ -43,7 +43,7 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test func `calls after the shim's own reset see nothing from before it`() throws {
+    @Test func `calls after the shim's own reset get nothing from before it`() throws {
         let scene = try ShimScene.holding("old")
         scene.call("before")
         scene.shim.reset { [log = scene.log] in log.append("signed out, dropped \($0.discarded.first?.value ?? "nothing")") }
@@ -85,7 +85,7 @@ struct SharedStateTests {
         #expect(log.entries == ["1 a", "replaced", "2 c", "invalidated", "3 c"])
     }
 
-    @Test func `an async reset between the shim's own operations is seen by the calls that were made before it`() throws {
+    @Test func `a call made before an async reset gets the reset error, also behind operations of the shim`() throws {
         let scene = try ShimScene.holding("a")
         scene.shim.replace(with: .hour("b"))
         scene.run()
@@ -101,7 +101,7 @@ struct SharedStateTests {
     }
 
     @Test(arguments: [1, 2])
-    func `a hit is not lined up behind the reset that ended it`(reading: Int) {
+    func `a call isn't delivered as a hit behind the reset that ended the hit's token`(reading: Int) {
         let stage = Stage(), queue = ManualQueue(), log = Log<String>(), meanwhile = Meanwhile()
         let clock = OddClock(ManualClock(), onReading: meanwhile.read)
         let service = TokenService(environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
@@ -153,7 +153,7 @@ struct SharedStateTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test func `misses before and after another's reset don't share an answer`() throws {
+    @Test func `misses before and after an async reset don't share an answer`() throws {
         let scene = ShimScene(), late = Stage()
         scene.call("1")
         // The first call hasn't reached the actor yet.
@@ -165,7 +165,7 @@ struct SharedStateTests {
         #expect(scene.log.entries == ["1 reset", "2 new"])
     }
 
-    @Test func `an operation that has taken effect stops no hit: nothing but the queue is needed`() throws {
+    @Test func `a call after an operation that has taken effect is a hit, which needs only the queue`() throws {
         let scene = try ShimScene.holding("a")
         scene.shim.invalidate(.hour("other"))
         scene.run()

@@ -16,7 +16,7 @@ struct AuthenticationTests {
 
     var authentications: Int { etcd.state.withLock { $0.authentications } }
 
-    @Test func `a token is fetched once and kept`() async throws {
+    @Test func `an etcd token is fetched once and kept`() async throws {
         let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         guard case .done(let revision) = try await store.swap(Data("a".utf8), ifAt: nil) else { throw CancellationError() }
         #expect(try await store.load() == SharedRecord(Data("a".utf8), revision: revision))
@@ -24,7 +24,7 @@ struct AuthenticationTests {
         #expect(etcd.state.withLock { $0.requests } == 3)
     }
 
-    @Test func `a token that etcd has forgotten is renewed, and the operation done`() async throws {
+    @Test func `an etcd token that the server has forgotten is renewed, and the operation is repeated`() async throws {
         let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         #expect(try await store.load() == nil)
         etcd.state.withLock { $0.tokens = [] }
@@ -38,7 +38,7 @@ struct AuthenticationTests {
         (401, 16, "invalid auth token"), (400, 3, "user name is empty"), (400, 3, "revision of auth store is old"),
         (500, 2, "invalid auth token"),
     ])
-    func `a token is renewed once only`(status: Int, code: Int, words: String) async throws {
+    func `an etcd token is renewed only once for an operation`(status: Int, code: Int, words: String) async throws {
         let etcd = ScriptedEtcd(by: { request in
             request.url.lastPathComponent == "authenticate" ? .token("abc.1") : .refused(status, code, words)
         })
@@ -48,21 +48,21 @@ struct AuthenticationTests {
         #expect(etcd.requests.map(\.url.lastPathComponent) == ["authenticate", "txn", "authenticate", "txn"])
     }
 
-    @Test func `a 401 without a word of etcd renews the token too`() async throws {
+    @Test func `a 401 without an etcd error also renews the etcd token`() async throws {
         let etcd = ScriptedEtcd({ .token("abc.1") }, { TransportResponse(401, "") }, { .token("abc.2") }, { .done })
         let store = try EtcdTokenStore(etcd, user: EtcdTokenStore.app)
         #expect(try await store.swap(Data(), ifAt: nil) == .done(.init("10")))
         #expect(etcd.requests.map { $0.headers["Authorization"] } == [nil, "abc.1", nil, "abc.2"])
     }
 
-    @Test func `a wrong password is an error that says so and does not show it`() async throws {
+    @Test func `a wrong password is an error that says so without showing it`() async throws {
         let store = try EtcdTokenStore(etcd, user: (name: "app", password: "wrong-password"))
         let error = try await failure { _ = try await store.load() }
         #expect(error.code == .authenticationFailed && "\(error)".contains("invalid user ID or password"))
         #expect(!texts(error).contains("wrong-password"))
     }
 
-    @Test func `a user where etcd expects none is an error`() async throws {
+    @Test func `a user for a server without authentication is an error`() async throws {
         let etcd = ScriptedEtcd { .refused(412, 9, "authentication is not enabled") }
         let error = try await failure { _ = try await EtcdTokenStore(etcd, user: EtcdTokenStore.app).load() }
         #expect(error.code == .authenticationFailed && "\(error)".contains("not enabled"))

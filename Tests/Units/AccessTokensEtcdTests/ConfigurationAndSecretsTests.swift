@@ -23,18 +23,18 @@ struct ConfigurationTests {
         ("https://me:hush@etcd.example", "user or a password"), ("https://etcd.example?a=hush", "query"),
         ("https://etcd.example#hush", "fragment"), ("https:///v3", "host"), ("unix:///run/etcd.sock", "http or https"),
     ])
-    func `an endpoint that endangers secrets or can't be one is refused`(url: String, reason: String) throws {
+    func `an endpoint that endangers secrets or is no valid URL is refused`(url: String, reason: String) throws {
         #expect(try problem([url])?.contains(reason) == true)
         #expect(try problem(["https://etcd.example", url])?.contains(reason) == true)
     }
 
-    @Test func `plain HTTP is for this machine, or for those who ask for it`() throws {
+    @Test func `plain HTTP is accepted for this machine, or if the program asks for it`() throws {
         #expect(
             try problem(["http://127.0.0.1:2379", "http://[::1]:2379", "http://localhost", "https://etcd.example/gate"]) == nil)
         #expect(try problem(["http://10.0.0.1:2379"], plain: true) == nil)
     }
 
-    @Test func `a key, an endpoint and a whole user are needed`() throws {
+    @Test func `a key, an endpoint and a complete user are required`() throws {
         #expect(try problem([])?.contains("no endpoints") == true)
         #expect(try problem(["https://etcd.example"], key: "")?.contains("key") == true)
         for user in [(name: "", password: "hush"), (name: "app", password: "")] {
@@ -83,7 +83,7 @@ struct SecretsTests {
         #expect(!texts(leaked).contains("xyzzy") && leaked.underlying is Leaky)
     }
 
-    @Test func `every code says what to do`() async throws {
+    @Test func `every error code says what to do`() async throws {
         let troubles = Trouble.ofOneEndpoint + Trouble.ofTheRequest
         for trouble in troubles {
             let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd(trouble.answer)).load() }

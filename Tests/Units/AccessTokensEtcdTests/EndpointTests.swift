@@ -47,7 +47,7 @@ struct EndpointTests {
     }
 
     @Test(arguments: Trouble.ofOneEndpoint)
-    func `a load that one endpoint fails is asked of the next`(trouble: Trouble) async throws {
+    func `a load that fails at one endpoint goes to the next`(trouble: Trouble) async throws {
         let etcd = etcd(trouble, else: .record)
         let store = try EtcdTokenStore(etcd, endpoints: 3)
         #expect(try await store.load() != nil)
@@ -75,7 +75,7 @@ struct EndpointTests {
     }
 
     @Test(arguments: Trouble.ofTheRequest)
-    func `what every endpoint would refuse is asked once`(trouble: Trouble) async throws {
+    func `a request that every endpoint would refuse is sent once`(trouble: Trouble) async throws {
         let etcd = etcd(trouble, else: .record)
         let store = try EtcdTokenStore(etcd, endpoints: 2)
         let load = try await failure { _ = try await store.load() }
@@ -84,7 +84,7 @@ struct EndpointTests {
         #expect(swap.code == trouble.code && swap.isOutcomeUnknown == trouble.isUnknown && etcd.requests.count == 2)
     }
 
-    @Test func `when no endpoint answers, the last one's error says so`() async throws {
+    @Test func `when no endpoint answers, the error is the last one's`() async throws {
         let etcd = ScriptedEtcd { throw TransportError.notSent("connection refused") }
         let store = try EtcdTokenStore(etcd, endpoints: 3)
         let error = try await failure { _ = try await store.swap(Data(), ifAt: nil) }

@@ -19,13 +19,13 @@ struct EtcdTokenStoreTests {
         #expect(etcd.requests.first?.headers["Authorization"] == nil)
     }
 
-    @Test func `there is no record only if etcd says so`() async throws {
+    @Test func `a load returns no record only if etcd says that there is none`() async throws {
         #expect(try await EtcdTokenStore(ScriptedEtcd { .none }).load() == nil)
         let explicit = TransportResponse(#"{"header":{"revision":"1"},"kvs":[],"count":"0","more":false}"#)
         #expect(try await EtcdTokenStore(ScriptedEtcd { explicit }).load() == nil)
     }
 
-    @Test func `an empty record is a record`() async throws {
+    @Test func `an empty record counts as a record`() async throws {
         let answer = TransportResponse(#"{"header":{"revision":"9"},"kvs":[{"key":"aw==","mod_revision":"7"}],"count":"1"}"#)
         #expect(try await EtcdTokenStore(ScriptedEtcd { answer }).load() == SharedRecord(Data(), revision: .init("7")))
     }
@@ -45,7 +45,7 @@ struct EtcdTokenStoreTests {
                 + #""success":[{"request_put":{"key":"aw==","value":"djI="}}],"failure":[{"request_range":{"key":"aw=="}}]}"#)
     }
 
-    @Test func `a conflict brings the record that stands in the way`() async throws {
+    @Test func `a conflict returns the current record`() async throws {
         let store = try EtcdTokenStore(ScriptedEtcd { .conflict })
         #expect(try await store.swap(Data(), ifAt: .init("6")) == .conflict(record))
         #expect(try await store.swap(Data(), ifAt: nil) == .conflict(record))
@@ -54,14 +54,14 @@ struct EtcdTokenStoreTests {
     }
 
     @Test(arguments: ["", "x", "0", "-1", "9223372036854775808", "etag"])
-    func `a revision that is not etcd's is refused`(text: String) async throws {
+    func `a revision that isn't one of etcd's is refused`(text: String) async throws {
         let etcd = ScriptedEtcd { .done }
         let error = try await failure { _ = try await EtcdTokenStore(etcd).swap(Data(), ifAt: .init(text)) }
         #expect(error.code == .invalidConfiguration && etcd.requests.isEmpty && !error.isOutcomeUnknown)
     }
 
     @Test(arguments: [0, 3, 7])
-    func `it is a register for compare and swap, whatever answers are lost`(loses: Int) async throws {
+    func `the store is a linearizable register for compare and swap, even if answers are lost`(loses: Int) async throws {
         let etcd = FakeEtcd()
         let stores = try (0..<3).map { _ in try EtcdTokenStore(etcd, endpoints: 1) }
         let trial = try await SharedStoreTrial(stores)
@@ -73,7 +73,7 @@ struct EtcdTokenStoreTests {
         #expect(report.loads > 0 && report.swaps > 0 && (report.failures > 0) == (loses > 0))
     }
 
-    @Test func `nothing is known of processes on other hosts`() async throws {
+    @Test func `the store can't tell whether a process on another host runs`() async throws {
         let store = try EtcdTokenStore(ScriptedEtcd { .none })
         #expect(store.holder == nil)
         #expect(await store.isRunning("somebody") == nil)

@@ -48,7 +48,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [60, 600, 3600])
-    func `are about five for four services whose callers ask all along: most find the new token there`(lifetime: Int) throws {
+    func `are about five for four busy services, most of which find the new token there`(lifetime: Int) throws {
         let loader = ScriptedLoader()
         let services = try services(Array(repeating: loader, count: 4))
         var rotations = 0, before = 0

@@ -36,21 +36,21 @@ struct SystemEtcdTransportTests {
         #expect(error.code == .refused && error.status == 307)
     }
 
-    @Test func `an answer that is too long is not received`() async throws {
+    @Test func `an answer that is too long is an error`() async throws {
         let long = String(repeating: " ", count: (4 << 20) + 1)
         let server = try LoopbackServer(answering: answer(long))
         let error = try await failure { _ = try await store(server).load() }
         #expect(error.code == .unreadableAnswer && "\(error)".contains("longer"))
     }
 
-    @Test func `an endpoint that says nothing is left at the time limit`() async throws {
+    @Test func `an exchange with a silent endpoint ends at the time limit`() async throws {
         let server = try LoopbackServer { _ in .unfinished("HTTP/1.1 200 OK\r\n") }
         let store = try store(server, timeLimit: .milliseconds(200))
         let error = try await failure { _ = try await store.swap(Data(), ifAt: nil) }
         #expect(error.code == .timedOut && error.isOutcomeUnknown && "\(error)".contains("0.2 seconds"))
     }
 
-    @Test func `a connection that ends leaves a swap unknown`() async throws {
+    @Test func `a connection that ends during a swap leaves its outcome unknown`() async throws {
         let server = try LoopbackServer { _ in .reset("") }
         let error = try await failure { _ = try await store(server).swap(Data(), ifAt: nil) }
         #expect(error.code == .connectionLost && error.isOutcomeUnknown)
@@ -69,7 +69,7 @@ struct SystemEtcdTransportTests {
     }
 
     // etcd 3.4.23 answers HTTP/1.1 requests like this; for HTTP/1.0 it doesn't chunk.
-    @Test func `an answer with a trailer does not end the process`() async throws {
+    @Test func `an answer with a trailer doesn't crash the process`() async throws {
         let body = #"{"error":"etcdserver: no leader","code":14}"#
         let chunked =
             "HTTP/1.1 503 Service Unavailable\r\nTransfer-Encoding: chunked\r\nTrailer: Grpc-Trailer-Content-Type\r\n\r\n"
@@ -90,7 +90,7 @@ struct SystemEtcdTransportTests {
         #endif
     }
 
-    @Test func `TLS on Linux needs a transport of one's own, and nothing is sent`() async throws {
+    @Test func `on Linux, TLS without a transport of the program's own is an error, and nothing is sent`() async throws {
         #if canImport(FoundationNetworking)
         let url = try #require(URL(string: "https://127.0.0.1:2379"))
         let error = try await failure { _ = try await EtcdTokenStore(key: "k", endpoints: [url]).load() }

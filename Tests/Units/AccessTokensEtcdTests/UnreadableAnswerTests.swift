@@ -34,7 +34,7 @@ struct UnreadableAnswerTests {
     ]
 
     @Test(arguments: range)
-    func `an answer to a load that makes no sense is an error, not an absent record`(body: String, problem: String) async throws {
+    func `an unreadable answer to a load is an error, not an absent record`(body: String, problem: String) async throws {
         let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { TransportResponse(body) }).load() }
         #expect(error.code == .unreadableAnswer && "\(error)".contains(problem), "\(error)")
         #expect(!error.isOutcomeUnknown && error.endpoint == "https://etcd-0.example:2379")
@@ -60,7 +60,7 @@ struct UnreadableAnswerTests {
     ]
 
     @Test(arguments: transaction)
-    func `an answer to a swap that makes no sense leaves its outcome unknown`(body: String, problem: String) async throws {
+    func `an unreadable answer to a swap leaves its outcome unknown`(body: String, problem: String) async throws {
         let etcd = ScriptedEtcd { TransportResponse(body) }
         let store = try EtcdTokenStore(etcd, endpoints: 2)
         let error = try await failure { _ = try await store.swap(Data(), ifAt: .init("6")) }
@@ -68,14 +68,14 @@ struct UnreadableAnswerTests {
         #expect(error.isOutcomeUnknown && etcd.requests.count == 1)
     }
 
-    @Test func `a swap where no record was expected does not fail without one`() async throws {
+    @Test func `an answer that rejects a new record without a conflicting one is unreadable`() async throws {
         let answer = TransportResponse(
             #"{"header":{"revision":"9"},"responses":[{"response_range":{"header":{"revision":"9"}}}]}"#)
         let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { answer }).swap(Data(), ifAt: nil) }
         #expect(error.code == .unreadableAnswer)
     }
 
-    @Test func `an answer has a size that is read`() async throws {
+    @Test func `an answer longer than the limit isn't read`() async throws {
         let padding = String(repeating: " ", count: 4 << 20)
         let answer = TransportResponse(#"{"header":{"revision":"9"}}"# + padding)
         let error = try await failure { _ = try await EtcdTokenStore(ScriptedEtcd { answer }).load() }
@@ -83,7 +83,7 @@ struct UnreadableAnswerTests {
     }
 
     @Test(arguments: [#"{"header":{}}"#, #"{"token":""}"#, #"{"token":7}"#, #"{"token":"a\r\nb"}"#, #"{"token":"a b"}"#])
-    func `a token that can't be a header is none`(body: String) async throws {
+    func `an etcd token that can't be a header is refused`(body: String) async throws {
         let etcd = ScriptedEtcd { TransportResponse(body) }
         let error = try await failure { _ = try await EtcdTokenStore(etcd, user: EtcdTokenStore.app).load() }
         #expect(error.code == .unreadableAnswer && etcd.log == ["etcd-0.example/v3/auth/authenticate"])

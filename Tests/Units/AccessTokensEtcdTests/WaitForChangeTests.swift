@@ -52,7 +52,7 @@ struct WaitForChangeTests {
     }
 
     @Test(arguments: Trouble.ofOneEndpoint)
-    func `a failure that time may cure does not end the wait, and the next endpoint is asked`(trouble: Trouble) throws {
+    func `a temporary failure doesn't end a wait, and the next endpoint is used`(trouble: Trouble) throws {
         let etcd = ScriptedEtcd(by: { $0.url.host == "etcd-0.example" ? try trouble.answer() : .none })
         let (time, error) = try wait(etcd, endpoints: 2, from: "7", atMost: .seconds(30))
         #expect(error == nil && etcd.log == ["etcd-0.example/v3/kv/range", "etcd-1.example/v3/kv/range"])
@@ -65,7 +65,7 @@ struct WaitForChangeTests {
         #expect((error as? EtcdError)?.code == trouble.code)
     }
 
-    @Test func `no request of a wait may outlast its limit`() throws {
+    @Test func `no request of a wait outlasts the wait's limit`() throws {
         let etcd = ScriptedEtcd { .record }
         _ = try wait(etcd, from: "7", atMost: .seconds(5))
         #expect(etcd.requests.allSatisfy { $0.timeLimit <= .seconds(3) && $0.timeLimit > .zero })

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 
 @Suite("A cleaner that removes files whose names begin with a dot") struct CleanerTests {
     @Test(arguments: [false, true])
-    func `costs a swap at most, and loses or undoes none`(removesTemporaries: Bool) async throws {
+    func `may cost a swap, but loses or undoes none`(removesTemporaries: Bool) async throws {
         let place = try Place(), isDone = Log<Void>()
         let stores = (0..<4).map { _ in SharedFileTokenStore(path: place.path) }
         let trial = try await SharedStoreTrial(stores)

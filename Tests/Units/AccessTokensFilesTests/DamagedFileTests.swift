@@ -5,7 +5,7 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
-@Suite("A file that is no whole token file is an error, and only a damaged one is replaced, and kept beside the new one")
+@Suite("A file that isn't a whole token file is an error, and only a damaged one is replaced and kept")
 struct DamagedFileTests {
     private let place: Place
 
@@ -100,14 +100,14 @@ struct DamagedFileTests {
         #expect(try place.names == [])
     }
 
-    @Test func `a damaged file says where it is, and that a sign-in replaces it and keeps it`() async throws {
+    @Test func `the error of a damaged file says where it is, and that a sign-in replaces and keeps it`() async throws {
         try place.put("{".utf8)
         let store = place.store
         let text = "\(try #require(await failure { _ = try await store.load() }))"
         #expect(text.contains(place.path) && text.contains("sign in again") && text.contains(".token.json.damaged"))
     }
 
-    @Test func `the first bytes of a token file alone are a token file that was cut off`() async throws {
+    @Test func `the first byte of a token file counts as a token file that was cut off`() async throws {
         try place.put("{".utf8)
         #expect(try await code() == .damaged)
     }
@@ -121,12 +121,12 @@ struct DamagedFileTests {
     ]
 
     @Test(arguments: damagedFiles)
-    func `a file that begins well and goes on wrong is damaged`(_ text: String) async throws {
+    func `a file that begins like a token file and continues wrong is damaged`(_ text: String) async throws {
         try place.put(text.utf8)
         #expect(try await code() == .damaged)
     }
 
-    @Test func `a file of a later version is told from a damaged one, and a sign-out removes it`() async throws {
+    @Test func `a file of a later version isn't reported as damaged, and a sign-out removes it`() async throws {
         try place.put(#"{"format":"tokenservice.token","sealed":"SECRET","version":2}"#.utf8)
         #expect(try await code() == .unsupportedVersion)
         try await place.store.remove()
@@ -149,7 +149,7 @@ struct DamagedFileTests {
     @Test(arguments: [
         "", #"{"format":"tokenservice.token","#, "[section]", #"{"format":"tokenservice.token","sealed":"SECRET","version":2}"#,
     ])
-    func `55: a service whose loads may be repeated goes on without a file that it can't read, and saves over a damaged one only`(
+    func `55: a repeatable service goes on without an unreadable file, and saves only over a damaged one`(
         _ text: String
     ) async throws {
         try place.put(text.utf8)
@@ -160,7 +160,7 @@ struct DamagedFileTests {
         if !isDamaged { #expect(try place.bytes == Array(text.utf8)) }
     }
 
-    @Test func `55: a session whose file is damaged asks for a sign-in, which replaces the file`() async throws {
+    @Test func `55: a service with a damaged file asks for a sign-in, which replaces the file`() async throws {
         try place.put("".utf8)
         let service = TokenService(store: place.store, loader: Loader(isRepeatable: false))
         let error = await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }

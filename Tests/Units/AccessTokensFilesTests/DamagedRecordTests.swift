@@ -70,7 +70,7 @@ import Testing
         #expect(try await service.retrieveToken().value == "loaded")
     }
 
-    @Test func `what no store of this kind has written is neither replaced nor set aside`() async throws {
+    @Test func `a file that no shared store has written is neither replaced nor set aside`() async throws {
         for bytes in [Array("somebody's notes".utf8), Array("tokenservice.shared 2 7.x\nlater".utf8)] {
             try place.put(bytes)
             let change = await service.replace(with: AccessToken("signed in"))

@@ -41,7 +41,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test func `a lifetime longer than 292 billion years is cut to that, and crashes nothing`() async throws {
+    @Test func `a lifetime longer than 292 billion years is shortened to that, without a crash`() async throws {
         let token = AccessToken("a", lifetime: .seconds(1e20), refreshIn: .seconds(-1e20))
         try await place.store.save(StoredToken(token, received: Date()))
         let loaded = try #require(try await place.store.load()).token
@@ -59,7 +59,7 @@ struct FileTokenStoreTests {
         #expect(try place.names == [])
     }
 
-    @Test func `a save puts a new file in place, so that a reader of the old one reads it whole`() async throws {
+    @Test func `a save replaces the file by a new one, so that a reader of the old one reads it whole`() async throws {
         try await place.store.save(Place.stored(1))
         let old = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.path))
         let bytes = try place.bytes
@@ -70,8 +70,7 @@ struct FileTokenStoreTests {
         #expect(try place.names == ["token.json"])
     }
 
-    @Test func `another name of the file is a copy: it keeps its token when this one gets a new one, or is removed`() async throws
-    {
+    @Test func `a hard link keeps its token when a save replaces the file or a removal deletes it`() async throws {
         let other = FileTokenStore(path: place.directory + "/other.json")
         try await place.store.save(Place.stored(1))
         try FileManager.default.linkItem(atPath: place.path, toPath: other.path)
@@ -87,7 +86,7 @@ struct FileTokenStoreTests {
     }
 
     @Test(arguments: [0o600, 0o644, 0o666, 0o777])
-    func `the token file is its owner's alone, whatever was there before`(_ mode: Int) async throws {
+    func `only the owner can access the token file, whatever was there before`(_ mode: Int) async throws {
         try await place.store.save(Place.stored(1))
         try place.setMode(mode)
         try await place.store.save(Place.stored(2))
@@ -95,21 +94,21 @@ struct FileTokenStoreTests {
     }
 
     @Test(arguments: ["000", "077", "777"])
-    func `the token file is its owner's alone under any umask`(_ mask: String) async throws {
+    func `only the owner can access the token file, under any umask`(_ mask: String) async throws {
         let output = try await Rotation(in: place).saveOnce(limit: 1 << 20, umask: mask)
         #expect(output == "saved\n")
         #expect(try place.mode() == 0o600)
     }
 
     @Test(arguments: [0o640, 0o604, 0o666])
-    func `a load takes the permissions of other users away`(_ mode: Int) async throws {
+    func `a load removes other users' permissions`(_ mode: Int) async throws {
         try await place.store.save(Place.stored())
         try place.setMode(mode)
         #expect(try await place.store.load() == Place.stored())
         #expect(try place.mode() == 0o600)
     }
 
-    @Test func `saves and loads of two stores at one path never see half of anything, nor disturb each other`() async throws {
+    @Test func `concurrent saves and loads of two stores at one path never see a partial file or fail`() async throws {
         let place = place
         try await place.store.save(Place.stored(0))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -127,7 +126,7 @@ struct FileTokenStoreTests {
         #expect(try place.names == ["token.json"])
     }
 
-    @Test func `a relative path starts where the program was when the store was made`() {
+    @Test func `a relative path is resolved when the store is made`() {
         let path = FileTokenStore(path: "some/token.json").path
         #expect(path == FileManager.default.currentDirectoryPath + "/some/token.json")
     }

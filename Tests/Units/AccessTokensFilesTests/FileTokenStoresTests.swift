@@ -33,12 +33,12 @@ import TokenServiceConcurrency
         ),
         (String(repeating: "a", count: 1_000), "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"),
     ])
-    func `the hash is that of the standard`(text: String, hash: String) {
+    func `the hash of a key is SHA-256`(text: String, hash: String) {
         #expect(SHA256.hexadecimal(of: text) == hash)
     }
 
     @Test(arguments: ["Anna", "", "../../outside", "a/b", "~", "a\u{0}b", "..", String(repeating: "ä", count: 500)])
-    func `a key's files show nothing of its name, and stand in the directory`(key: String) async throws {
+    func `a key's files don't show its name, and lie inside the directory`(key: String) async throws {
         try await withDirectory { stores in
             let store = stores.store(for: key)
             try await store.save(stored("token"))
@@ -53,7 +53,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `an error about a key whose name is too long speaks of the name, not of the token`() async throws {
+    @Test func `an error about a key whose name is too long says so`() async throws {
         try await withDirectory { stores in
             let store = stores.store(for: String(repeating: "SECRET", count: 200_000))
             let error = await #expect(throws: TokenFileError.self) { try await store.save(stored("token")) }
@@ -62,7 +62,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `each key has a token of its own, which another run finds`() async throws {
+    @Test func `each key has a token of its own, which a later run finds`() async throws {
         try await withDirectory { stores in
             for key in ["a", "b", "c"] { try await stores.store(for: key).save(stored(key)) }
             try await stores.store(for: "b").remove()
@@ -74,7 +74,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a sign-out finds an account whose name another program wrote with other Unicode characters`() async throws {
+    @Test func `a sign-out finds an account whose name was written with other, equal Unicode characters`() async throws {
         // Swift calls the two equal, and so does a table of services.
         let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
         try await withDirectory { stores in
@@ -95,7 +95,7 @@ import TokenServiceConcurrency
         #expect(await failure { _ = try await stores.storedKeys() }?.code == .invalidPath)
     }
 
-    @Test func `without the directory no user is signed out`() async throws {
+    @Test func `a missing directory is an error, and doesn't count as no user signed in`() async throws {
         let stores = FileTokenStores<String>(directory: directory.path)
         let store = stores.store(for: "a")
         for operation in 0..<4 {
@@ -111,7 +111,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a name that belongs to another key is an error, and a foreign file is none`() async throws {
+    @Test func `a directory that has another key's name is an error, and an unrelated file is ignored`() async throws {
         try await withDirectory { stores in
             try await stores.store(for: "a").save(stored("a"))
             try Data("x".utf8).write(to: directory.appending(path: "README"))
@@ -140,7 +140,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `services that are let go find their tokens, and a sign-out removes them`() async throws {
+    @Test func `evicted services find their tokens again, and a sign-out removes them`() async throws {
         try await withDirectory { stores in
             let services = TokenServices<String>(
                 keepingIdle: 0, stores: stores, environment: .init(clock: ManualClock())

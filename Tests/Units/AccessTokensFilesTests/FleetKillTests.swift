@@ -7,7 +7,7 @@ import Testing
 @Suite("Processes that share a grant, killed at any moment", .serialized)
 struct FleetKillTests {
     /// `FLEET_KILLS` sets how many processes are killed, `FLEET_PAUSE` the most milliseconds between two kills.
-    @Test func `30: each session that is lost was lost by a process that was killed`() async throws {
+    @Test func `30: only a process that was killed loses a session`() async throws {
         let place = try Place()
         let path = place.directory + "/ledger"
         try Data().write(to: URL(fileURLWithPath: path))

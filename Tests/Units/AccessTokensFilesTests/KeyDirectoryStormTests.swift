@@ -6,7 +6,9 @@ import TestBudgets
 import Testing
 
 @Suite("Guarantee 24: two programs over one directory of keys") struct KeyDirectoryStormTests {
-    @Test func `a save beside another's removal succeeds, and leaves nothing that a sign-out of all can't find`() async throws {
+    @Test func `a save during another store's removal succeeds, and a sign-out of all keys finds everything it leaves`()
+        async throws
+    {
         let place = try Place(), failures = Log<String>()
         for round in 0..<Int.everyday(60, thorough: 1_500) {
             await withDiscardingTaskGroup { group in

@@ -9,7 +9,7 @@ import TokenServiceConcurrency
 
 @testable import AccessTokensFiles
 
-@Suite("Guarantees 22 and 24: a directory of keys that can't be looked into, or isn't the user's own")
+@Suite("Guarantees 22 and 24: a directory of keys that can't be read, or isn't the user's own")
 struct KeyDirectoryTests {
     /// The stores of one owner, and those that processes share: they keep their keys in the same way.
     enum Kind: CaseIterable { case single, shared }
@@ -73,7 +73,8 @@ struct KeyDirectoryTests {
     }
 
     @Test(arguments: ["a file", "nowhere", "itself", "elsewhere"], Kind.allCases)
-    func `what stands in the place of a key's directory is an error, and is not followed`(what: String, kind: Kind) async throws {
+    func `a file or a link in place of a key's directory is an error, and is not followed`(what: String, kind: Kind) async throws
+    {
         try await save("Anna", kind)
         try FileManager.default.moveItem(atPath: path("Anna"), toPath: place.directory + "/elsewhere")
         switch what {
@@ -87,7 +88,7 @@ struct KeyDirectoryTests {
         #expect("\(error)".contains(path("Anna")))
     }
 
-    @Test func `a sign-out that can't look is a failure, and the token is still there to be signed out`() async throws {
+    @Test func `a sign-out that can't read the directory fails, and the token can still be signed out later`() async throws {
         let services = TokenServices<String>(
             keepingIdle: 0, stores: FileTokenStores(directory: place.directory), environment: .init(clock: ManualClock())
         ) { _, _ in throw CancellationError() }
@@ -104,7 +105,7 @@ struct KeyDirectoryTests {
         #expect(await services.reset { _ in true }.changes["Anna"]?.discarded.map(\.value) == ["Anna"])
     }
 
-    @Test func `without permission to look no user is signed out, and no sign-out is reported`() async throws {
+    @Test func `without permission to read the directory, no user counts as signed out`() async throws {
         let output = try await Rotation(in: place).lookWithoutPermission()
         #expect(
             output == """
@@ -134,7 +135,7 @@ struct KeyDirectoryTests {
     }
 
     @Test(arguments: [0o770, 0o777, 0o755], Kind.allCases)
-    func `a directory of one's own that others may enter or change is closed to them`(mode: Int, kind: Kind) async throws {
+    func `a user's own directory that others may enter or change is closed to them`(mode: Int, kind: Kind) async throws {
         try await save("Anna", kind)
         for operation in 0..<3 {
             try setMode(mode, of: path("Anna"))
@@ -165,7 +166,7 @@ struct KeyDirectoryTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func `a key whose name is damaged or gone is told, and keeps no other from being found`(kind: Kind) async throws {
+    func `a damaged or missing key name is an error, and the other keys are still found`(kind: Kind) async throws {
         for key in ["Anna", "Berta", "Carla"] { try await save(key, kind) }
         try Data("{".utf8).write(to: URL(fileURLWithPath: path("Anna") + "/key"))
         try FileManager.default.removeItem(atPath: path("Berta") + "/key")

@@ -21,7 +21,7 @@ struct LeftoverTests {
         #expect(try await place.store.load() == nil)
     }
 
-    @Test func `a save removes what a killed process left, and no file that is not ours`() async throws {
+    @Test func `a save removes what a killed process left, and no unrelated file`() async throws {
         try await place.store.save(Place.stored())
         #expect(try place.names == (Self.others + ["token.json"]).sorted())
     }
@@ -31,7 +31,7 @@ struct LeftoverTests {
         #expect(try place.names == Self.others.sorted())
     }
 
-    @Test func `a left-over that cannot be removed makes neither a save nor a removal fail`() async throws {
+    @Test func `a leftover that can't be removed makes neither a save nor a removal fail`() async throws {
         let name = Self.leftovers[0]
         try FileManager.default.removeItem(atPath: place.directory + "/" + name)
         try FileManager.default.createDirectory(atPath: place.directory + "/" + name, withIntermediateDirectories: false)
@@ -41,7 +41,7 @@ struct LeftoverTests {
         #expect(try place.names == (Self.others + [name]).sorted())
     }
 
-    @Test func `the temporary file of a save that is under way stays, until its lock is gone`() async throws {
+    @Test func `the temporary file of a running save stays until its lock is released`() async throws {
         let name = Self.leftovers[0]
         let other = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.directory + "/" + name))
         try #require(flock(other.fileDescriptor, LOCK_EX) == 0)

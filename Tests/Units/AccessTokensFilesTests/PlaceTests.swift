@@ -26,7 +26,7 @@ struct PlaceTests {
         #expect(await codes(path) == [.invalidPath, .invalidPath, .invalidPath])
     }
 
-    @Test func `a name that leaves no room for a temporary one is an error before a token is loaded for nothing`() async {
+    @Test func `a name too long for the temporary file is an error at once, before a token is loaded in vain`() async {
         let (longest, tooLong) = (String(repeating: "n", count: 231), String(repeating: "n", count: 232))
         #expect(await codes(place.directory + "/" + longest) == [nil, nil, nil])
         #expect(await codes(place.directory + "/" + tooLong) == [.invalidPath, .invalidPath, .invalidPath])
@@ -39,7 +39,7 @@ struct PlaceTests {
         #expect(try place.names == [])
     }
 
-    @Test func `a relative path in a deleted working directory saves nothing, least of all in the root directory`() async throws {
+    @Test func `a relative path in a deleted working directory saves nothing, not even in the root directory`() async throws {
         let name = "token-\(UUID().uuidString).json"
         defer { try? FileManager.default.removeItem(atPath: "/" + name) }
         let output = try await Rotation(in: place).saveOnceNowhere(at: name)
@@ -62,7 +62,7 @@ struct PlaceTests {
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `a missing directory, or a file in its place, is not taken for an empty store`() async throws {
+    @Test func `a missing directory, or a file in its place, doesn't count as an empty store`() async throws {
         #expect(await codes(place.directory + "/missing/token.json") == [.noDirectory, .noDirectory, .noDirectory])
         try place.put([1], as: "file")
         #expect(await codes(place.directory + "/file/token.json") == [.noDirectory, .noDirectory, .noDirectory])
@@ -89,7 +89,7 @@ struct PlaceTests {
     }
 
     #if os(Linux)
-    @Test func `a directory in which no file can be made has no token, and none can be saved there`() async {
+    @Test func `a directory in which no file can be made holds no token, and a save there fails`() async {
         #expect(await codes("/proc/token.json") == [nil, .writeFailed, nil])
     }
     #endif

@@ -16,13 +16,13 @@ struct SharedFileTests {
 
     private var store: SharedFileTokenStore { SharedFileTokenStore(path: place.path) }
 
-    @Test func `the longest name that a file may have leaves room for the lock's and the holder's`() async throws {
+    @Test func `the longest name of a file leaves room for those of the lock and the holder`() async throws {
         let store = SharedFileTokenStore(path: place.directory + "/" + String(repeating: "n", count: 231))
         guard case .done = try await store.swap(Data("x".utf8), ifAt: nil) else { throw CancellationError() }
         #expect(await store.holder != nil)
     }
 
-    @Test func `a record is replaced only by one who knows it`() async throws {
+    @Test func `a swap replaces a record only at its current revision`() async throws {
         #expect(try await store.load() == nil)
         guard case .done(let first) = try await store.swap(Data("one".utf8), ifAt: nil) else { throw Unexpected() }
         #expect(try await store.load() == SharedRecord(Data("one".utf8), revision: first))
@@ -34,7 +34,7 @@ struct SharedFileTests {
         #expect(try place.mode() == 0o600)
     }
 
-    @Test func `of many stores at one path that count at once, none loses a step`() async throws {
+    @Test func `no count is lost when many stores at one path count at once`() async throws {
         let path = place.path
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
@@ -60,14 +60,14 @@ struct SharedFileTests {
         #expect(try await store.load()?.bytes == Data("200".utf8))
     }
 
-    @Test func `what is not a shared record stays as it is`() async throws {
+    @Test func `a file that isn't a shared record stays as it is`() async throws {
         try place.put(Array("somebody's notes".utf8))
         await #expect(throws: TokenFileError.self) { try await store.load() }
         await #expect(throws: TokenFileError.self) { try await store.swap(Data(), ifAt: nil) }
         #expect(try place.bytes == Array("somebody's notes".utf8))
     }
 
-    @Test func `a record tells its age, also to a process that begins later`() async throws {
+    @Test func `a record has an age, also for a process that starts later`() async throws {
         _ = try await store.swap(Data("one".utf8), ifAt: nil)
         let time = try #require(BootTime.now)
         try place.put(Array("tokenservice.shared 1 7.x \(time.boot) \(time.uptime - 61_000) \(time.wall)\nold".utf8))
@@ -104,7 +104,7 @@ struct SharedFileTests {
         #expect(then.age(at: BootTime(boot: "now", uptime: 1_000, wall: 50_000)) == .milliseconds(age))
     }
 
-    @Test func `a service that begins when another's mark is older than the doubt presents the token at once`() async throws {
+    @Test func `a service presents the token at once if another's mark is older than the doubt`() async throws {
         let store = store, place = place, environment = environment
         let next = TokenService(sharedStore: store, environment: environment) { _ in AccessToken("next") }
         let first = TokenService(sharedStore: store, environment: environment) { _ in
@@ -121,7 +121,7 @@ struct SharedFileTests {
         #expect(try await first.retrieveToken().value == "next")
     }
 
-    @Test func `a holder is known to run as long as its store lives`() async throws {
+    @Test func `a holder counts as running as long as its store lives`() async throws {
         var other: SharedFileTokenStore? = store
         let holder = try #require(await other?.holder)
         #expect(await other?.holder == holder)
@@ -145,7 +145,7 @@ struct SharedFileTests {
         #expect(try place.names == left.sorted())
     }
 
-    @Test func `a holder that has ended is known to have, also while another process looks at its file`() async throws {
+    @Test func `a holder that has ended counts as ended, even while another process has its file open`() async throws {
         let name = "0123456789abcdef", path = place.directory + "/.token.json.\(name).alive"
         try Data().write(to: URL(fileURLWithPath: path))
         let other = try FileHandle(forUpdating: URL(fileURLWithPath: path))
@@ -168,7 +168,7 @@ struct SharedFileTests {
 
     // Judged by its date, a lock from the future would be respected forever, and an old one would be stolen from a slow holder.
     @Test(arguments: [0, 4_102_444_800])
-    func `the dates of locks and of holders' files mean nothing, also in the future`(date: TimeInterval) async throws {
+    func `the dates of locks and holders' files don't matter, even if they are in the future`(date: TimeInterval) async throws {
         let living = store, ended = "0123456789abcdef"
         let holder = try #require(await living.holder)
         guard case .done(let first) = try await living.swap(Data("one".utf8), ifAt: nil) else { throw Unexpected() }

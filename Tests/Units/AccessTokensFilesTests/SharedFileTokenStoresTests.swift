@@ -25,7 +25,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: ["Anna", "", "../../outside", "a/b", "a\u{0}b", String(repeating: "ä", count: 500)])
-    func `a key's files show nothing of its name, and another process finds its record`(key: String) async throws {
+    func `a key's files don't show its name, and another process finds its record`(key: String) async throws {
         try await withDirectory {
             let store = stores().store(for: key)
             #expect(try await store.load() == nil)
@@ -52,7 +52,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `all keys of a process have one holder, which another process sees end`() async throws {
+    @Test func `all keys of a process have one holder, whose end another process notices`() async throws {
         try await withDirectory {
             var ours: SharedFileTokenStores<String>? = stores()
             let holders = [await ours?.store(for: "a").holder, await ours?.store(for: "b").holder]
@@ -67,7 +67,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `without the directory no user is signed out`() async throws {
+    @Test func `a missing directory is an error, and doesn't count as no user signed in`() async throws {
         let store = stores().store(for: "a")
         for operation in 0..<3 {
             let error = await #expect(throws: TokenFileError.self) {

@@ -18,7 +18,7 @@ struct ToolTests {
         return (stored, try rotation.exchanges().last?.issued)
     }
 
-    @Test func `45: a tool that ends after its last call has spent no refresh token in vain`() async throws {
+    @Test func `45: a tool that ends after its last call has lost no refresh token`() async throws {
         let (stored, issued) = try await run("ends")
         #expect(stored == issued ?? 0)
     }

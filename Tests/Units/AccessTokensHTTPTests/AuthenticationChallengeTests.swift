@@ -43,7 +43,7 @@ struct AuthenticationChallengeTests {
         ("Bearer, a=b", ["Bearer"]),
         (#"Bearer x;"a, b", Basic"#, ["Bearer", "x", "Basic"]), ("Bearer a b", ["Bearer", "a"]),
     ])
-    func `what follows no rule is skipped`(header: String, schemes: [String]) {
+    func `parts of a header that break the syntax are skipped`(header: String, schemes: [String]) {
         #expect(Challenge.challenges(in: header).map(\.scheme) == schemes, "\(Challenge.challenges(in: header))")
     }
 
@@ -56,7 +56,7 @@ struct AuthenticationChallengeTests {
     }
 
     // RFC 9110 §11.1 and §11.2: names are compared without case, and none may be repeated.
-    @Test func `names have no case, and of a repeated parameter the first counts`() throws {
+    @Test func `names are compared without case, and the first of a repeated parameter counts`() throws {
         let header = #"BEARER Error="invalid_token" ERROR="other" realm=x"#
         let challenge = try #require(Challenge.challenges(in: header).first)
         #expect(challenge.hasScheme("Bearer") && !challenge.hasScheme("Basic"))
@@ -64,7 +64,7 @@ struct AuthenticationChallengeTests {
     }
 
     // RFC 9700 §4.9.
-    @Test func `the description shows scheme and error in one line, no other value`() {
+    @Test func `the description shows only the scheme and the error, in one line`() {
         let challenge = Challenge(
             scheme: "Bearer", token68: "secret", parameters: ["error": "odd\u{1b}\nerror", "nonce": "secret"])
         var dumped = ""
@@ -73,7 +73,7 @@ struct AuthenticationChallengeTests {
         #expect(!(dumped + String(reflecting: challenge)).contains("secret"))
     }
 
-    @Test func `a hostile header costs no more than its length`() {
+    @Test func `the time for a hostile header grows only with its length`() {
         for part in [",", "a", "a ", "a=", "a=b,", "\"", "\\\"", "a b ", "= ", "a==,"] {
             let challenges = Challenge.challenges(in: String(repeating: part, count: 100_000 / part.utf8.count))
             #expect(challenges.count <= 100_000)

@@ -42,7 +42,7 @@ struct MemoryTests {
     // A sanitizer uses memory itself, which would be counted.
     #if compiler(>=6.3)  // exit tests that capture
     @Test(.thorough, arguments: replies.indices)
-    func `a body beyond the limit is given up before it fills the memory`(index: Int) async {
+    func `an exchange whose body exceeds the limit ends before the body fills the memory`(index: Int) async {
         await #expect(processExitsWith: .success) { [index] in
             let (name, reply) = Self.replies[index]
             let bytes = reply()
@@ -72,7 +72,7 @@ struct MemoryTests {
     // after 5 s, 80 after 13 s and 103 after 25 s.
     #if compiler(>=6.3)  // exit tests that capture
     @Test(.thorough, arguments: [301, 302, 303, 307, 308])
-    func `the caller of a redirect with an endless body gets the time-out`(status: Int) async {
+    func `a redirect with an endless body ends with the time-out error`(status: Int) async {
         await #expect(processExitsWith: .success) { [status] in
             let head = "HTTP/1.1 \(status) X\r\nLocation: /\r\n\r\n"
             let server = try LoopbackServer { _ in .endless(head, Self.spaces) }
@@ -85,7 +85,7 @@ struct MemoryTests {
     }
     #endif
 
-    @Test(.thorough) func `a redirect's body beyond the limit that ends is too long`() async {
+    @Test(.thorough) func `a redirect whose body exceeds the limit is an error`() async {
         await #expect(processExitsWith: .success) {
             let length = 8 << 20
             let head = "HTTP/1.1 302 X\r\nLocation: /\r\nContent-Length: \(length)\r\n\r\n"

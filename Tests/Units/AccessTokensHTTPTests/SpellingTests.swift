@@ -113,16 +113,16 @@ struct SpellingTests {
         #"\u{54}\u{6f}p%2d\u{0053}\u{000065}cret\u{1F600}"#, #"\124\157p-Secret\360\237\230\200"#, #"\x{54}op-\x{53}ecret😀"#,
         #"\\u\u007b54}op-\\123ecret😀"#,
     ])
-    func `18: code points in braces and octal digits hide no secret`(echo: String) {
+    func `18: a secret is hidden even if written as code points in braces or octal digits`(echo: String) {
         #expect(ServerText.safe("wrong: (\(echo))", hiding: ["Top-Secret😀"]) == "wrong: ([hidden])")
     }
 
     @Test(arguments: [#"\u{}"#, #"\u{110000}"#, #"\u{D800}"#, #"\u{54"#, #"u{54}"#, #"\777"#, #"\19"#])
-    func `what is no escape stays as it is`(text: String) {
+    func `text that isn't a valid escape stays as it is`(text: String) {
         #expect(Unescaped(text.utf8, isFolded: false).bytes == Array(text.utf8))
     }
 
-    @Test func `what two backslashes that were escaped in different ways stand for isn't tried in every order`() {
+    @Test func `two escaped backslashes are not unescaped in every possible order`() {
         // `SECURITY.md` names it.
         #expect(Unescaped(#"\134\165{4b}"#.utf8).bytes == Array("k".utf8))
         #expect(Unescaped(#"\%3134%5C165{4b}"#.utf8).bytes != Array("k".utf8))
@@ -152,7 +152,7 @@ struct SpellingTests {
     }
 
     @Test(arguments: seeds.prefix(20))
-    func `18: a secret inside a longer text in Base64 is hidden but for its edges`(seed: UInt64) {
+    func `18: a secret inside a longer Base64 text is hidden, except at its edges`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let secret = String((0..<9).map { _ in "abcdefABCDEF0123456789-_".randomElement(using: &random) ?? "a" })
         for length in 0..<6 {

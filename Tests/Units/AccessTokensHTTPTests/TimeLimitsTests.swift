@@ -7,12 +7,12 @@ import AccessTokensHTTP
 @Suite struct `The time limits of an exchange` {
     // Foundation on Linux only supports whole seconds, and rounds 0.9 s down to none.
     @Test(arguments: [(0.9, 2), (0, 1), (60, 61), (1.5, 3), (-5, 1)])
-    func `come before the session's own`(limit: TimeInterval, own: TimeInterval) {
+    func `end before the session's own limit`(limit: TimeInterval, own: TimeInterval) {
         #expect(Self.ownLimit(of: limit) == own)
     }
 
     @Test(arguments: [TimeInterval.infinity, .nan, .greatestFiniteMagnitude])
-    func `leave a session without a limit one that Foundation can count`(limit: TimeInterval) {
+    func `leave the session a limit that Foundation can represent`(limit: TimeInterval) {
         #expect(Self.ownLimit(of: limit) == 10 * 365 * 86_400 + 1)
     }
 

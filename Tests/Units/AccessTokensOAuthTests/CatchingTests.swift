@@ -5,7 +5,7 @@ import Testing
 
 /// Errors caught the way programs catch them.
 struct CatchingTests {
-    @Test func `an error is caught by its type and a condition, in a function that throws`() throws {
+    @Test func `an OAuth error can be caught by its type and a condition in a throwing function`() throws {
         func code(of url: URL, _ id: String) throws -> OAuthError.Code? {
             do {
                 _ = try OAuthClient(id: id, tokenURL: url)
@@ -20,7 +20,7 @@ struct CatchingTests {
     }
 
     // Swift 6.3.1 crashes while it compiles such a `catch` after a call that throws one concrete type.
-    @Test func `no public function names the type of its errors`() throws {
+    @Test func `no public function uses typed throws`() throws {
         let sources = URL(filePath: #filePath).appending(path: "../../../../Sources").standardized
         let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
         let swift = files.filter { $0.pathExtension == "swift" }

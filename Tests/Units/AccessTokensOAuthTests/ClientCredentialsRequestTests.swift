@@ -75,7 +75,7 @@ struct ClientCredentialsRequestTests {
         #expect(loader.isRepeatable)
     }
 
-    @Test func `a transport's own error is one of the network, with the cause`() async throws {
+    @Test func `a transport's own error becomes a network error with that cause`() async throws {
         struct Broken: Error {}
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret", transport: ScriptedTransport { throw Broken() })
@@ -85,7 +85,7 @@ struct ClientCredentialsRequestTests {
         #expect(failure.underlying is Broken)
     }
 
-    @Test func `cancellation stays what it is`() async throws {
+    @Test func `a transport's CancellationError is passed on`() async throws {
         let loader = try ClientCredentialsLoader(
             tokenURL: #require(url), clientID: "me", clientSecret: "secret",
             transport: ScriptedTransport { throw CancellationError() })
@@ -93,7 +93,7 @@ struct ClientCredentialsRequestTests {
     }
 
     // RFC 7617; three of six servers don't undo RFC 6749's encoding.
-    @Test func `basic credentials can do without the form encoding`() async throws {
+    @Test func `basic credentials can be sent without form encoding`() async throws {
         let secret = "a/b+c%d:e~ f"
         let request = try await request { _ in .clientSecretBasic(secret).withoutFormEncoding }
         #expect(request.headers["Authorization"] == "Basic \(Data("me:\(secret)".utf8).base64EncodedString())")
@@ -103,7 +103,7 @@ struct ClientCredentialsRequestTests {
         (ClientAuthentication.clientSecretBasic("a/b+c"), true), (.clientSecretBasic("abc*-._"), false),
         (.clientSecretBasic("a/b+c").withoutFormEncoding, false), (.clientSecretPost("a/b+c"), false),
     ])
-    func `a refused client whose secret needs an encoding is told of another method`(
+    func `the error of a refused client whose secret needs encoding suggests another method`(
         authentication: ClientAuthentication, isTold: Bool
     ) async throws {
         for (status, body) in [(401, #"{"error":"invalid_client"}"#), (400, #"{"error":"invalid_client"}"#), (401, "")] {

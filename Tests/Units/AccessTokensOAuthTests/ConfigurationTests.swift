@@ -118,7 +118,9 @@ struct ConfigurationTests {
         ("http://as.example/e", "https"), ("https://as.example/e#", "fragment"), ("https://me:hush@as.example/e", "user"),
         ("https://as.example/e?refresh_token=hush", "query"), ("https://as.example/e?token=hush", "query"),
     ])
-    func `refreshing and revoking endanger no credentials either`(text: String, reason: String) async throws {
+    func `a URL that endangers the credentials is refused for refreshing and revoking, too`(text: String, reason: String)
+        async throws
+    {
         let url = try #require(URL(string: text))
         #expect(try problem { _ = try RefreshTokenLoader(tokenURL: url, clientID: "me") }.contains(reason))
         let client = try OAuthClient(id: "me", tokenURL: #require(URL(string: "https://as.example/token")))
@@ -136,7 +138,7 @@ struct ConfigurationTests {
     }
 
     // RFC 6749 §4.4: for confidential clients only.
-    @Test func `a public client is refused client credentials`() throws {
+    @Test func `client credentials are refused for a public client`() throws {
         let reason = try problem {
             let url = try #require(URL(string: "https://as.example/token"))
             _ = try ClientCredentialsLoader(OAuthClient(id: "me", tokenURL: url))

@@ -31,13 +31,15 @@ final class CredentialCommandTests {
         return "\(error)"
     }
 
-    @Test func `arguments arrive as they are, without a shell`() async throws {
+    @Test func `arguments reach the program unchanged, without a shell`() async throws {
         let argument = "$HOME `id`; 'a' \"b\" * \\n"
         #expect(try await Credential.command("/bin/echo", [argument]).read() == argument)
     }
 
     @Test(arguments: ["printf x", "printf ' x\n\n'", "cat; printf x", "printf x; echo hush >&2"])
-    func `the credential is what a program prints, and it has nothing to read`(script: String) async throws {
+    func `the credential is what the program prints to its standard output, and its standard input is empty`(script: String)
+        async throws
+    {
         #expect(try await shell(script).read() == "x")
     }
 
@@ -65,7 +67,7 @@ final class CredentialCommandTests {
         for _ in 1...40 { #expect(try await !Credential.command("/bin/ls", ["-l", "/dev/fd/"]).read().contains("opened")) }
     }
 
-    @Test func `a program that fails is named with its status, and nothing that it printed`() async throws {
+    @Test func `the error of a failing program names its status, and nothing that it printed`() async throws {
         #expect(try await problem(shell("echo hush; echo hush >&2; exit 7")).contains("/bin/sh ended with status 7"))
         #expect(try await problem(shell("echo hush; kill -9 $$")).contains("was ended by signal 9"))
         #expect(try await problem(.command("/no/such/program")).contains("can't be started: No such file"))
@@ -101,13 +103,13 @@ final class CredentialCommandTests {
         for await _ in signs {}
     }
 
-    @Test func `a program that only closed its output is waited for, and killed in the end`() async throws {
+    @Test func `a program that only closes its output is waited for, and killed at the time limit`() async throws {
         #expect(try await problem(shell("exec >&-; sleep 86400", .milliseconds(200))).contains("did not end within"))
     }
 
     #if os(Linux)
     // In its own session it isn't killed, and it keeps the output open; the partial output must not be taken for all of it.
-    @Test func `output that a process of another group keeps open is never taken for whole`() async throws {
+    @Test func `output that a process of another group keeps open is never taken as complete`() async throws {
         let script = "setsid sleep 5 & printf hush"
         #expect(try await problem(shell(script, .milliseconds(300))).contains("did not end within"))
     }

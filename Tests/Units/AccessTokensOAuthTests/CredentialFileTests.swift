@@ -52,7 +52,7 @@ final class CredentialFileTests {
     }
 
     @Test(arguments: ["x", "x\n", " \t\r\nx\n\n"])
-    func `blanks around the text are no part of it`(text: String) async throws {
+    func `whitespace around the text isn't part of the credential`(text: String) async throws {
         try write(Data(text.utf8))
         #expect(try await Credential.file(path: path).read() == "x")
     }
@@ -120,7 +120,7 @@ final class CredentialFileTests {
         #expect(problem.contains("changed while it was read"))
     }
 
-    @Test func `a path with a zero byte names no file, not even the one before the byte`() async throws {
+    @Test func `a path with a NUL character opens no file, not even the one named before the NUL`() async throws {
         try write(Data("hush".utf8))
         #expect(try await problem(CredentialFile(path: path + "\0.sealed")).contains("cannot be opened"))
     }
@@ -132,7 +132,7 @@ final class CredentialFileTests {
     }
 
     // Longer than one part of a read, so that a mixture of two would be possible.
-    @Test func `loads beside a rotation present whole files, and never one older than a load before`() async throws {
+    @Test func `loads during rotations present only whole files, and never one older than an earlier load did`() async throws {
         let (path, directory, rounds) = (path, directory, 200)
         @Sendable func text(_ round: Int) -> String { String(repeating: "\(round).", count: 6_000) }
         try write(Data(text(0).utf8))

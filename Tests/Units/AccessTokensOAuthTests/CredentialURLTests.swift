@@ -24,7 +24,7 @@ struct CredentialURLTests {
         return error
     }
 
-    @Test func `a credential is asked for with a GET and the headers`() async throws {
+    @Test func `a credential is requested with GET and the given headers`() async throws {
         let server = try server(" token\n")
         let url = try credential(server.url.appending(path: "x"), ["Metadata-Flavor": "Google"])
         #expect(try await url.read() == "token")
@@ -48,7 +48,7 @@ struct CredentialURLTests {
         #expect("\(error)".contains("the URL at 127.0.0.1 answered with status 429"))
     }
 
-    @Test func `a wait until a date counts from the answer's own Date`() async throws {
+    @Test func `a Retry-After date counts from the answer's own Date`() async throws {
         let dates = "Date: Sun, 06 Nov 1994 08:49:07 GMT\r\nRetry-After: Sun, 06 Nov 1994 08:49:27 GMT\r\n"
         let busy = try server("hush", status: "503 Busy", headers: dates)
         #expect(try await problem(credential(busy.url)).retryAfter == .seconds(20))
@@ -83,7 +83,7 @@ struct CredentialURLTests {
     }
 
     @Test(arguments: [("A b", "x"), ("", "x"), ("A", "hush\r\nHost: other")])
-    func `a header that could become two is refused`(name: String, value: String) throws {
+    func `a header whose name or value could inject another one is refused`(name: String, value: String) throws {
         let url = try #require(URL(string: "http://169.254.169.254/metadata"))
         #expect(!texts(try Credential.url(url, headers: ["A": "hush"])).contains("hush"))
         let error = try #require(throws: OAuthError.self) { try Credential.url(url, headers: [name: value]) }

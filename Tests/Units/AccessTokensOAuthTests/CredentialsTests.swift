@@ -19,7 +19,7 @@ struct CredentialsTests {
 
     var headers: [String?] { transport.requests.map { $0.headers["Authorization"] } }
 
-    @Test func `a secret that is replaced is used at the next load`() async throws {
+    @Test func `a replaced secret is used from the next load on`() async throws {
         let secret = Lock(1)
         let next: @Sendable @concurrent () async throws -> String = {
             secret.withLock { secret in
@@ -39,7 +39,7 @@ struct CredentialsTests {
 
     struct Broken: Error { let file = "s3cr3t" }
 
-    @Test func `a secret that can't be read sends nothing, and shows nothing`() async throws {
+    @Test func `if a secret can't be read, nothing is sent or shown`() async throws {
         for make in [{ throw Broken() }, { "" }] as [@Sendable @concurrent () async throws -> String] {
             for method in [ClientAuthentication.clientSecretBasic(make), .clientSecretPost(make), .assertion(make)] {
                 let failure = try await ClientCredentialsLoader(client(method)).failure()
@@ -50,7 +50,7 @@ struct CredentialsTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `what a closure throws with a remedy is thrown as it is`() async throws {
+    @Test func `an error with a remedy that a closure throws is thrown unchanged`() async throws {
         let client = try client(.publicClient)
         let loader = GrantLoader(client, isRepeatable: false) { _ in throw OAuthError.signInNeeded }
         let failure = try await loader.failure()
@@ -63,7 +63,7 @@ struct CredentialsTests {
     }
 
     // RFC 7523 §3: issuer and subject are the client, the audience is the server's issuer, an expiry, an id.
-    @Test func `an assertion has the claims that are asked for, and its own id`() async throws {
+    @Test func `an assertion has the required claims, and an id of its own`() async throws {
         let signed = Lock<[Data]>([])
         let key = ClientAuthentication.privateKeyJWT(
             algorithm: "ES256", keyID: "16", wallClock: { Date(timeIntervalSince1970: 1_300_819_380) }
@@ -98,7 +98,7 @@ struct CredentialsTests {
     }
 
     @Test(arguments: [nil, ""])
-    func `an audience is never guessed`(issuer: String?) throws {
+    func `an assertion needs an issuer or an explicit audience, so no audience is guessed`(issuer: String?) throws {
         let error = try #require(throws: OAuthError.self) {
             try client(.privateKeyJWT(algorithm: "ES256") { _ in Data() }, issuer: issuer)
         }
@@ -107,7 +107,7 @@ struct CredentialsTests {
     }
 
     @Test(arguments: [Double.nan, .infinity, 1e15])
-    func `a wall clock out of range makes no assertion, and nothing is sent`(time: Double) async throws {
+    func `with an invalid wall clock no assertion is made, and nothing is sent`(time: Double) async throws {
         let key = ClientAuthentication.privateKeyJWT(
             algorithm: "ES256", audience: "https://as.example/token", wallClock: { Date(timeIntervalSince1970: time) }
         ) { _ in Data() }
@@ -128,7 +128,7 @@ struct CredentialsTests {
     }
 
     @Test(arguments: [nil, "https://as.example"])
-    func `an audience that the program names is the assertion's, whatever the issuer`(issuer: String?) async throws {
+    func `an audience that the program gives is used, whatever the issuer`(issuer: String?) async throws {
         let key = ClientAuthentication.privateKeyJWT(algorithm: "ES256", audience: "https://as.example/token") { _ in Data() }
         _ = try await ClientCredentialsLoader(client(key, issuer: issuer)).loadToken(replacing: nil)
         let form = String(decoding: try #require(transport.requests.last).body, as: UTF8.self)
@@ -141,7 +141,9 @@ struct CredentialsTests {
         arguments: [
             (-7_200, true), (-90, true), (-29, false), (0, false), (29, false), (90, true), (7_200, true),
         ] as [(TimeInterval, Bool)], [400, 401])
-    func `a refused assertion tells that the clocks differ`(skew: (ahead: TimeInterval, isTold: Bool), status: Int) async throws {
+    func `the error of a refused assertion says if the clocks differ`(skew: (ahead: TimeInterval, isTold: Bool), status: Int)
+        async throws
+    {
         let now = Date(timeIntervalSince1970: 784_111_777 + skew.ahead)
         let made = ClientAuthentication.privateKeyJWT(algorithm: "ES256", wallClock: { now }) { _ in Data([1]) }
         let url = try #require(URL(string: "https://as.example/token"))

@@ -50,7 +50,7 @@ struct DeviceSignInTests {
     }
 
     // RFC 8628 §3.1, §3.4: its examples, of a public client.
-    @Test func `the forms are the specification's`() async throws {
+    @Test func `the requests match the specification's examples`() async throws {
         let (client, transport) = try client([Self.codes, .token(#""expires_in":60"#)])
         let signIn = try await signIn(client, scope: "example_scope")
         #expect(signIn.userCode == "WDJB-MJHT" && signIn.verificationURI == "https://example.com/device")
@@ -90,7 +90,7 @@ struct DeviceSignInTests {
             ([error("", 429, retryAfter: "40"), error("authorization_pending")], [5, 40, 5]),
             ([error("", 503), error("slow_down")], [5, 10, 10]), ([error("", 429, retryAfter: "1")], [5, 10]),
         ] as [([TransportResponse], [Int])])
-    func `it asks at the server's pace`(answers: [TransportResponse], pauses: [Int]) async throws {
+    func `a device sign-in polls at the server's pace`(answers: [TransportResponse], pauses: [Int]) async throws {
         let (client, transport) = try client([Self.codes] + answers + [.token(#""refresh_token":"r""#)])
         let signIn = try await signIn(client)
         let token = Task { try await signIn.token() }
@@ -104,7 +104,7 @@ struct DeviceSignInTests {
         (error("expired_token"), .signIn), (error("invalid_grant"), .signIn), (error("invalid_client", 401), .clientRegistration),
         (error("odd"), .signInOrRegistration), (TransportResponse("<html>"), .retry), (TransportResponse(302, ""), .retry),
     ])
-    func `any other answer ends it`(answer: TransportResponse, remedy: TokenServiceError.Remedy) async throws {
+    func `any other answer ends the sign-in`(answer: TransportResponse, remedy: TokenServiceError.Remedy) async throws {
         let (client, transport) = try client([Self.codes, answer])
         let signIn = try await signIn(client)
         let token = Task { try await signIn.token() }
@@ -120,7 +120,7 @@ struct DeviceSignInTests {
         TransportResponse(404, "<html>"),
         TransportResponse(404, #"{"message":"no Route matched"}"#), TransportResponse(""), TransportResponse(403, "code=7"),
     ])
-    func `an answer of something else doesn't end a sign-in that the server has begun to answer`(
+    func `an answer from something else doesn't end a sign-in once the server has answered a poll`(
         answer: TransportResponse
     ) async throws {
         let (client, transport) = try client(
@@ -135,7 +135,7 @@ struct DeviceSignInTests {
         error("access_denied"), error("invalid_client", 401), error("odd"), TransportResponse(#"{"access_token":7}"#),
         TransportResponse(#"{"access_token":"a","token_type":"mac"}"#),
     ])
-    func `an answer of the server itself ends the sign-in at any time`(answer: TransportResponse) async throws {
+    func `an error from the server itself ends the sign-in at any time`(answer: TransportResponse) async throws {
         let (client, transport) = try client([Self.codes, Self.error("authorization_pending"), answer])
         let signIn = try await signIn(client)
         let token = Task { try await signIn.token() }
@@ -149,7 +149,9 @@ struct DeviceSignInTests {
             (error("", 500), "status 500"), (TransportResponse("<html>"), "it is not JSON"),
             (error("authorization_pending"), nil),
         ] as [(TransportResponse, String?)])
-    func `a sign-in that ended says so if the server was in trouble`(answer: TransportResponse, words: String?) async throws {
+    func `the error of an expired sign-in says if the server was in trouble`(answer: TransportResponse, words: String?)
+        async throws
+    {
         let (client, transport) = try client(
             [Self.codes, Self.error("authorization_pending")] + .init(repeating: answer, count: 400))
         let signIn = try await signIn(client)
@@ -164,7 +166,7 @@ struct DeviceSignInTests {
         if let words { #expect("\(failure)".contains(words), "\(failure)") }
     }
 
-    @Test func `when the time is over nothing more is asked`() async throws {
+    @Test func `nothing is requested after the code has expired`() async throws {
         let codes = #"{"device_code":"d","user_code":"u","verification_url":"https://v","expires_in":"12"}"#
         let (client, transport) = try client(
             [TransportResponse(codes)] + .init(repeating: Self.error("authorization_pending"), count: 9))
@@ -182,7 +184,7 @@ struct DeviceSignInTests {
         (6, 5, 0, 5000), (5, 5, 0, 4000), (3, 5, 0, 2000), (2, 5, 0, 1000), (1, 5, 0, 500), (1800, 1800, 0, 1_799_000),
         (1800, 5, 1797, 2000), (1800, 5, 1799, 500),
     ])
-    func `a code that ends before the interval does is asked about once`(
+    func `a code that expires before the interval is polled once`(
         lifetime: Int, interval: Int, late: Int, pause: Int
     ) async throws {
         let codes =
@@ -208,7 +210,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test func `a code that ends at once is never asked about`() async throws {
+    @Test func `a code that expires at once is never polled`() async throws {
         let (client, transport) = try client(
             [TransportResponse(#"{"device_code":"d","user_code":"u","verification_uri":"v","expires_in":0}"#)])
         let signIn = try await signIn(client)

@@ -40,7 +40,7 @@ struct DoorSecretsTests {
     }
 
     @Test(arguments: SecretsTests.spellings.filter { !$0.contains("me:") } + [secret])
-    func `18: whatever an exchange carries is hidden in every spelling`(echo: String) async throws {
+    func `18: every secret of an exchange is hidden in every spelling`(echo: String) async throws {
         // Base64 of "me:secret" is a spelling only of a client's secret, which SecretsTests covers.
         guard Data(base64Encoded: echo).map({ !$0.starts(with: Data("me:".utf8)) }) ?? true,
             !echo.hasPrefix("bWU6")
@@ -60,7 +60,7 @@ struct DoorSecretsTests {
         }
     }
 
-    @Test func `18: a verifier, and a part of a signed token, are hidden`() async throws {
+    @Test func `18: a verifier and each part of a signed token are hidden`() async throws {
         let jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm5hIn0longer.lowercasesignaturewithoutdigits"
         for echo in [Self.verifier, "eyJzdWIiOiJhbm5hIn0longer", "lowercasesignaturewithoutdigits", jwt] {
             let answer = TransportResponse(400, #"{"error":"e","error_description":"got \#(echo)"}"#)
@@ -73,7 +73,7 @@ struct DoorSecretsTests {
         }
     }
 
-    @Test func `18: no text of the door shows what it carries, nor an event`() async throws {
+    @Test func `18: no text of a client, grant, form, loader or event shows the secrets that it carries`() async throws {
         for (name, grant, authentication) in Self.exchanges {
             let answer = TransportResponse(
                 #"{"access_token":"a-xyzzy","token_type":"Bearer","id_token":"i-xyzzy","refresh_token":"r-xyzzy"}"#)
@@ -98,7 +98,7 @@ struct DoorSecretsTests {
         }
     }
 
-    @Test func `a member is found by its name, and the whole answer can be decoded`() async throws {
+    @Test func `a member of an answer is found by its name, and the whole answer can be decoded`() async throws {
         struct Answer: Decodable { let id_token: String, custom: [Int] }
         let answer = TransportResponse.token(#""id_token":"i","custom":[1,2],"empty":"","null":null,"twice":"a","twice":"b""#)
         let members = try await client(.publicClient, answer).token(for: .refreshToken("r")).members

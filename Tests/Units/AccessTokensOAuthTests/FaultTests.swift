@@ -69,7 +69,7 @@ struct FaultTests {
 
     // RFC 9700 §4.14.2 (museum 19, 29): a hostile server costs an error, never the session.
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
-    func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
+    func `whatever a server does, the session goes on with the refresh token that the service has`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
         let loader = try RefreshTokenLoader(client(server, transport))
         let tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
@@ -107,7 +107,7 @@ struct FaultTests {
 
     // Some of the faults of connections end with the time limit.
     @Test(arguments: Fault.ofAnswers + (isThorough ? Fault.ofConnections : []))
-    func `whatever a server does, a client's own load ends with the same error`(fault: Fault) async throws {
+    func `whatever a server does, a client-credentials load ends with the same error`(fault: Fault) async throws {
         let (server, transport) = try server(fault)
         let loader = try ClientCredentialsLoader(client(server, transport))
         let error = try await loader.failure()
@@ -147,7 +147,8 @@ struct FaultTests {
 
     // Requests whose answer has no token: a device's first request, an introspection, a form to any endpoint.
     @Test(arguments: Fault.ofAnswers)
-    func `whatever a server does, a request for no token ends with an error and shows nothing`(fault: Fault) async throws {
+    func `whatever a server does, a request that expects no token ends with an error and shows nothing`(fault: Fault) async throws
+    {
         for request in 0..<3 {
             let (server, transport) = try server(fault)
             let client = try client(server, transport)

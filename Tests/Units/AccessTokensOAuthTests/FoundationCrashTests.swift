@@ -38,7 +38,7 @@ struct FoundationCrashTests {
 
     #if compiler(>=6.3)  // exit tests that capture
     @Test(arguments: answers.indices)
-    func `an answer that ends the process on Linux still does`(index: Int) async {
+    func `an answer known to crash Foundation on Linux still crashes it`(index: Int) async {
         await #expect(processExitsWith: .signal(Self.trap)) { [index] in
             // Without a backtrace, which takes long and isn't needed.
             for number in [SIGILL, SIGTRAP] { signal(number, SIG_DFL) }

@@ -26,7 +26,7 @@ struct GrantTests {
     }
 
     // RFC 6749 §4.1.3, §4.4.2, §6; RFC 7636 §4.5.
-    @Test func `code, client credentials and refresh token`() async throws {
+    @Test func `the forms for a code, client credentials and a refresh token match the specification`() async throws {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         #expect(
             try await form(
@@ -79,7 +79,7 @@ struct GrantTests {
     }
 
     // RFC 8693 §2.1: several targets, an actor, a type.
-    @Test func `an exchange names several resources and audiences, and who acts`() async throws {
+    @Test func `an exchange's form names several resources and audiences, and the actor`() async throws {
         let grant = Grant.tokenExchange(
             subject: "s", type: .jwt, actor: ("a", .idToken), requestedType: .saml2, audience: ["x", "y"],
             resource: ["https://a", "https://b"], scope: "api")
@@ -93,7 +93,7 @@ struct GrantTests {
     }
 
     // RFC 7523 §2.1 and §2.2.
-    @Test func `assertions stand for a grant and for a client`() async throws {
+    @Test func `an assertion can be a grant or a client authentication`() async throws {
         #expect(
             try await form(.jwtBearer("eyJhbGciOiJFUzI1NiIsImtpZCI6IjE2In0.eyJpc3Mi.J9l-ZhwP"))
                 == [
@@ -112,7 +112,7 @@ struct GrantTests {
     }
 
     // RFC 8705 §2.1: the client's id alone; the transport presents the certificate.
-    @Test func `a client that its certificate authenticates sends its id`() async throws {
+    @Test func `a client that authenticates with its certificate sends its id`() async throws {
         _ = try await ClientCredentialsLoader(client(.mutualTLS)).loadToken(replacing: nil)
         #expect(
             transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == [
@@ -132,7 +132,7 @@ struct GrantTests {
     }
 
     @Test(arguments: ["grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type"])
-    func `a grant can't replace what authenticates the client`(name: String) async throws {
+    func `a grant can't replace a parameter of the client's authentication`(name: String) async throws {
         let client = try client()
         let error = try await #require(throws: OAuthError.self) { try await client.token(for: Grant(type: "x", [name: "hush"])) }
         #expect(error.code == .invalidConfiguration && "\(error)".contains("'\(name)'") && !"\(error)".contains("hush"))
@@ -140,7 +140,7 @@ struct GrantTests {
     }
 
     // RFC 6749 §7.1.
-    @Test func `a token of another type that the client accepts is one`() async throws {
+    @Test func `a token of another type is used if the client accepts that type`() async throws {
         let url = try #require(URL(string: "https://as.example/token"))
         let answer = TransportResponse(#"{"access_token":"a","token_type":"dpop","expires_in":7}"#)
         let client = try OAuthClient(
@@ -155,7 +155,7 @@ struct GrantTests {
         (.tokenExchange(subject: "s", type: .jwt), .clientRegistration),
         (Grant(type: "x", remedyWhenRefused: .programChange), .programChange),
     ])
-    func `a refused grant says what ends that`(grant: Grant, remedy: TokenServiceError.Remedy) async throws {
+    func `a refused grant's error says how to recover from it`(grant: Grant, remedy: TokenServiceError.Remedy) async throws {
         for error in ["invalid_grant", "interaction_required", "login_required", "consent_required"] {
             let client = try client(.publicClient, ScriptedTransport { TransportResponse(400, #"{"error":"\#(error)"}"#) })
             let failure = try await #require(throws: OAuthError.self) { try await client.token(for: grant) }
@@ -180,7 +180,7 @@ struct GrantTests {
 
     // RFC 6749 §4.1.2: the code is spent, so its refresh token must not be lost.
     @Test(arguments: RenewalTests.salvageable)
-    func `the refresh token of a code's useless answer is kept`(
+    func `the refresh token in an unusable answer to a code is kept`(
         body: String, code: OAuthError.Code, reason: String
     ) async throws {
         let client = try client(.publicClient, ScriptedTransport { TransportResponse(body) })
@@ -193,7 +193,7 @@ struct GrantTests {
         #expect(!texts(salvaged).contains("r2"))
     }
 
-    @Test func `a loader of codes goes on with the refresh token`() async throws {
+    @Test func `a loader that starts with a code goes on with the refresh token`() async throws {
         let loader = GrantLoader(try client(), isRepeatable: false) { previous in
             if let token = previous?.refreshToken { return .refreshToken(token) }
             return .authorizationCode("c", verifier: nil)
@@ -207,7 +207,7 @@ struct GrantTests {
             ])
     }
 
-    @Test func `a repeatable loader presents nothing that can be spent`() async throws {
+    @Test func `a repeatable loader refuses a grant that can be spent`() async throws {
         let loader = GrantLoader(try client(), isRepeatable: true) { _ in .refreshToken("r") }
         #expect(try await loader.failure().code == .invalidConfiguration && loader.isRepeatable)
         #expect(transport.requests.isEmpty)

@@ -16,7 +16,7 @@ struct IntrospectionTests {
     }
 
     // RFC 7662 §2.1 and §2.2: its examples.
-    @Test func `an active token has members`() async throws {
+    @Test func `an active token's introspection returns its members`() async throws {
         struct Answer: Decodable { let exp: Int, sub: String }
         let answer = TransportResponse(
             #"""
@@ -41,12 +41,12 @@ struct IntrospectionTests {
         #expect(!texts(members as Any).contains("jdoe"))
     }
 
-    @Test func `an inactive token has none`() async throws {
+    @Test func `an inactive token's introspection returns no members`() async throws {
         #expect(try await introspect(TransportResponse(#"{"active":false}"#)).0 == nil)
     }
 
     @Test(arguments: ["{}", #"{"active":"true"}"#, #"{"active":1}"#, #"{"active":null}"#, "", "[true]"])
-    func `an answer that doesn't say is an error`(body: String) async throws {
+    func `an answer without a valid active member is an error`(body: String) async throws {
         let failure = try await #require(throws: OAuthError.self) { try await introspect(TransportResponse(body)) }
         #expect(failure.code == .unreadableResponse)
     }

@@ -10,7 +10,7 @@ struct JSONScannerTests {
         " \t\r\n{\"a\" :\"b\" ,\"c\": 1 } \n", #"{"":"","a":""}"#, #"{"a":1E5,"b":0,"c":-0,"d":1.0,"e":10}"#,
         "\u{FEFF}{\"a\":\"b\"}", #"{"a":"b",}"#,
     ])
-    func `what is JSON is read as a decoder reads it`(text: String) throws {
+    func `valid JSON is read as a decoder reads it`(text: String) throws {
         struct Anything: Decodable {
             let text: String?
             init(from decoder: any Decoder) throws { text = try? decoder.singleValueContainer().decode(String.self) }
@@ -29,7 +29,7 @@ struct JSONScannerTests {
         "{\"a\":tru}",
         "{\"a\":[1}", "{\"a\":1 \"b\":2}", "{,}", "{\"a\":1}}", "{\"a\":1},", "{\"a\":[,]}", "{\"a\":{\"b\"}}", "[1", "nul", "",
     ])
-    func `what is not JSON is not taken for it`(text: String) {
+    func `invalid JSON is reported as a problem`(text: String) {
         #expect(ResponseMembers(Data(text.utf8)).problem != nil)
     }
 
@@ -40,11 +40,11 @@ struct JSONScannerTests {
         #"{"a" 1,"refresh_token":"r"}"#, #"{"refresh_token":"\ud800","refresh_token":"r"}"#, #"{"a":NaN,"refresh_token":"r"}"#,
         #"{"a":undefined,"refresh_token" : "r" "b""#,
     ])
-    func `a member behind one that breaks a rule is found`(text: String) {
+    func `a member after an invalid one is still found`(text: String) {
         #expect(ResponseMembers(Data(text.utf8)).refreshTokens == ["r"])
     }
 
-    @Test func `a hostile text costs no more than its length`() {
+    @Test func `the time for a hostile text grows only with its length`() {
         for part in ["[", "{\"a\":", "\"", "\\", ",", "{", "}", "]", "\"a\":1 ", "'", "\"a\":x,", "{\"a\":1,\"b\":"] {
             let text = "{" + String(repeating: part, count: 200_000 / part.utf8.count)
             #expect(ResponseMembers(Data(text.utf8)).problem != nil)

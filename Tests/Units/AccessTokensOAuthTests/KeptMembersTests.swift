@@ -26,14 +26,14 @@ import Testing
         #expect(try await self.token(#"{"access_token":"a","id_token":"i"}"#, keeping: []).members.isEmpty)
     }
 
-    @Test func `a refresh replaces what its answer has, and keeps the rest`() async throws {
+    @Test func `a refresh replaces the kept members that its answer has, and leaves the others`() async throws {
         let first = try await token(#"{"access_token":"a","refresh_token":"r","instance_url":"one","id_token":"i"}"#)
         let second = try await token(#"{"access_token":"b","instance_url":"two"}"#, replacing: first)
         #expect(second.members == ["instance_url": "two", "id_token": "i"])
         #expect(try await token(#"{"access_token":"c"}"#).members.isEmpty, "another grant has nothing of it")
     }
 
-    @Test func `no text of a token shows what it keeps`() async throws {
+    @Test func `no text of a token shows its kept members`() async throws {
         let token = try await token(#"{"access_token":"a","id_token":"SECRET-1"}"#)
         var dumped = ""
         dump(StoredToken(token, received: Date(timeIntervalSince1970: 0)), to: &dumped)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `stored bytes have what a token keeps, and are the earlier ones without it`() throws {
+    @Test func `stored bytes contain the kept members, and a token without any has the same bytes as before`() throws {
         let date = Date(timeIntervalSince1970: 1_000)
         let plain = try StoredToken(AccessToken("a"), received: date).serialized()
         #expect(!String(decoding: plain, as: UTF8.self).contains("members"))

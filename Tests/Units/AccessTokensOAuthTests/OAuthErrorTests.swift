@@ -19,7 +19,7 @@ struct OAuthErrorTests {
         (401, "access_denied", .clientRegistration), (503, "invalid_grant", .retry), (500, "invalid_client", .retry),
         (429, "invalid_client", .retry), (408, "invalid_request", .retry),
     ])
-    func `an OAuth error says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
+    func `an OAuth error says how to recover from it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TransportResponse(status, #"{"error":"\#(error)","error_description":"Because.","error_uri":"https://x"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()
         #expect(failure.code == .refused)
@@ -38,7 +38,7 @@ struct OAuthErrorTests {
             (408, .retry),
             (429, .retry), (500, .retry), (502, .retry), (503, .retry), (599, .retry), (0, .retry),
         ], ["", "{}", #"{"error":{}}"#, #"{"error":"a","error":"b"}"#])
-    func `a status without a readable error says what ends it`(expected: (Int, TokenServiceError.Remedy), body: String)
+    func `a status without a readable error says how to recover from it`(expected: (Int, TokenServiceError.Remedy), body: String)
         async throws
     {
         let failure = try await ClientCredentialsLoader(answer: TransportResponse(expected.0, body)).failure()
@@ -116,7 +116,7 @@ struct OAuthErrorTests {
         }
     }
 
-    @Test func `what the server writes is made one short line`() async throws {
+    @Test func `the server's words are shortened to one line`() async throws {
         let description = #"A\r\nB\u0000\u001b[31m\u202eC \#(String(repeating: "long ", count: 10_000))"#
         let answer = TransportResponse(400, #"{"error":"odd\nerror","error_description":"\#(description)"}"#)
         let failure = try await ClientCredentialsLoader(answer: answer).failure()

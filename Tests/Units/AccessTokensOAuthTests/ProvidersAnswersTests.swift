@@ -46,7 +46,7 @@ struct ProvidersAnswersTests {
         ),
         ("access_token=a&expires_in=", AccessToken("a", lifetime: .seconds(300), refreshToken: "r1")),
     ])
-    func `a form is read as JSON is, whatever its content type`(body: String, token: AccessToken) async throws {
+    func `a form is read like JSON, whatever its content type`(body: String, token: AccessToken) async throws {
         for headers in [Self.form, ["Content-Type": "application/json"], [:]] {
             let answer = TransportResponse(200, body, headers: headers)
             #expect(try await self.token(answer) == token)
@@ -56,7 +56,7 @@ struct ProvidersAnswersTests {
     }
 
     // GitHub's refusals have the status 200.
-    @Test(arguments: [200, 400]) func `a form is a refusal if it names an error`(status: Int) async throws {
+    @Test(arguments: [200, 400]) func `a form that names an error is a refusal`(status: Int) async throws {
         let body = "error=bad_refresh_token&error_description=The+refresh+token+passed+is+incorrect+or+expired."
         let failure = try await failure(TransportResponse(status, body, headers: Self.form))
         #expect(failure.error == "bad_refresh_token" && failure.remedy == .signIn)
@@ -85,7 +85,7 @@ struct ProvidersAnswersTests {
         ("refresh_token=r2-seCret&access_token=" + String(repeating: "[", count: 1000), "access_token"),
         (#"{"refresh_token":"r2-seCret","x":"# + String(repeating: #"{"a":"#, count: 1000), "it is not JSON"),
     ])
-    func `a body that is neither one form nor one object is a clear error that keeps its refresh token`(
+    func `a body that is neither a form nor an object is a clear error, and its refresh token is kept`(
         body: String, reason: String
     ) async throws {
         for status in [200, 201] {
@@ -111,7 +111,7 @@ struct ProvidersAnswersTests {
         #"{"refresh_token":"r2","uri":"https://x/?a=1&refresh_token=r0-echoed&b=2","x"#,
         #"<a href="?a=1&refresh_token=r0-echoed&b=2">{"refresh_token":"r0-echoed"}"#,
     ])
-    func `a form that a broken answer quotes brings no refresh token`(body: String) async throws {
+    func `a refresh token in a form that a broken answer quotes isn't used`(body: String) async throws {
         do {
             _ = try await token(TransportResponse(body))
             Issue.record("a token")
@@ -142,18 +142,18 @@ struct ProvidersAnswersTests {
         (#""expires_at":"1e999""#, .seconds(300)), (#""expires_at":1e300"#, .seconds(315_360_000)),
         (#""expires_in":60,"expires_at":1795870799"#, .seconds(60)),
     ])
-    func `a lifetime is found wherever servers write it`(members: String, lifetime: Duration) async throws {
+    func `a lifetime is found in each member where servers write it`(members: String, lifetime: Duration) async throws {
         let body = #"{"access_token":"a","token_type":"Bearer",\#(members)}"#
         #expect(try await token(TransportResponse(body)).lifetime == lifetime)
     }
 
-    @Test func `a date counts from the server's own`() async throws {
+    @Test func `an expiration date counts from the server's own Date`() async throws {
         let body = #"{"access_token":"a","token_type":"Bearer","expires_at":1795870800}"#
         #expect(try await token(TransportResponse(200, body, headers: Self.dated)).lifetime == .seconds(7200))
     }
 
     @Test(arguments: [3599, 5_183_944, 86_399, 1] as [Int64])
-    func `a whole number of seconds is shown as one`(seconds: Int64) async throws {
+    func `a whole number of seconds is read and shown exactly`(seconds: Int64) async throws {
         let answer = TransportResponse(#"{"access_token":"a","token_type":"Bearer","expires_in":\#(seconds)}"#)
         let token = try await token(answer)
         #expect(token.lifetime == .seconds(seconds))
@@ -166,7 +166,7 @@ struct ProvidersAnswersTests {
         #expect(try await token(TransportResponse(#"{"access_token":"a"\#(members)}"#)).tokenType == "Bearer")
     }
 
-    @Test func `a client that accepts only another type needs it named`() async throws {
+    @Test func `a client that accepts only another type refuses a token without a type`() async throws {
         let client = try client(TransportResponse(#"{"access_token":"a"}"#), acceptedTokenTypes: ["N_A"])
         let failure = try await #require(throws: OAuthError.self) { try await client.token(for: .clientCredentials()) }
         #expect("\(failure)".contains("token_type is missing"))
@@ -174,7 +174,7 @@ struct ProvidersAnswersTests {
 
     // Slack's bot and user; Apigee's BearerToken.
     @Test(arguments: [("BearerToken", "Bearer"), ("bot", "Bearer"), ("N_A", "N_A"), ("mac", "mac"), ("PoP", "PoP")])
-    func `a name that the program accepts is one for bearer tokens, unless it has a meaning of its own`(
+    func `an accepted type name counts as Bearer, unless it has a meaning of its own`(
         name: String, type: String
     ) async throws {
         let answer = TransportResponse(#"{"access_token":"a","token_type":"\#(name) "}"#)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct ProxyTests {
     // In its own process, since it changes the environment.
-    @Test func `no secret of a client goes through a proxy in clear`() async {
+    @Test func `no client secret is sent through a proxy in the clear`() async {
         await #expect(processExitsWith: .success) {
             let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
             let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

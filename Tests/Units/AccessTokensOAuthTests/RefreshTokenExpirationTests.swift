@@ -30,7 +30,9 @@ final class RefreshTokenExpirationTests: Sendable {
 
     // Google's, GitHub's and Microsoft's name; Keycloak's.
     @Test(arguments: ["refresh_token_expires_in", "refresh_expires_in"], [("100", 100.0), (#""100""#, 100), ("1.5", 1.5)])
-    func `it counts from the answer`(name: String, life: (value: String, seconds: TimeInterval)) async throws {
+    func `a refresh token's expiration counts from the answer`(name: String, life: (value: String, seconds: TimeInterval))
+        async throws
+    {
         let client = try client(
             ScriptedTransport {
                 self.time.withLock { $0 += 7 }
@@ -43,7 +45,7 @@ final class RefreshTokenExpirationTests: Sendable {
         }
     }
 
-    @Test func `of two names the first that can be read counts`() async throws {
+    @Test func `if the answer has two names for the expiration, the first readable one counts`() async throws {
         #expect(try await renew(#""refresh_token_expires_in":5,"refresh_expires_in":6"#) == 5)
         #expect(try await renew(#""refresh_token_expires_in":"soon","refresh_expires_in":6"#) == 6)
     }
@@ -51,32 +53,32 @@ final class RefreshTokenExpirationTests: Sendable {
     // Keycloak's offline tokens have a zero; others say “never” with a large number. An invalid value doesn't invalidate the
     // token.
     @Test(arguments: ["0", "315360000", "1e300", "-1", #""x""#, "{}", "null", "NaN"])
-    func `a new refresh token without a time never expires`(value: String) async throws {
+    func `a new refresh token without an expiration never expires`(value: String) async throws {
         #expect(try await renew(#""refresh_token":"r2","refresh_token_expires_in":\#(value)"#) == nil)
         #expect(try await renew(#""refresh_token":"r2""#) == nil)
     }
 
     @Test(arguments: ["", #","refresh_token":"r1""#, #","refresh_token":null"#])
-    func `a refresh token that stays keeps its time, unless another is told`(members: String) async throws {
+    func `an unchanged refresh token keeps its expiration, unless the answer has another`(members: String) async throws {
         #expect(try await renew(#""x":1"# + members, after: 30) == 60)
         #expect(try await renew(#""refresh_expires_in":-1"# + members) == 60)
         #expect(try await renew(#""refresh_expires_in":100"# + members) == 130)
         #expect(try await renew(#""refresh_expires_in":0"# + members) == nil)
     }
 
-    @Test func `another refresh token than the last token's doesn't take its time over`() async throws {
+    @Test func `a different refresh token doesn't inherit the last one's expiration`() async throws {
         let client = try client(ScriptedTransport { .token() })
         let previous = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: .distantPast)
         let token = try await client.token(for: .refreshToken("other"), replacing: previous).token
         #expect(token.refreshToken == "other" && token.refreshTokenExpiration == nil)
     }
 
-    @Test func `without a refresh token there is no time`() async throws {
+    @Test func `a token without a refresh token has no refresh token expiration`() async throws {
         let client = try client(ScriptedTransport { .token(#""refresh_expires_in":100"#) })
         #expect(try await client.token(for: .clientCredentials()).token.refreshTokenExpiration == nil)
     }
 
-    @Test func `one from a useless answer has the answer's time, from a damaged one none`() async throws {
+    @Test func `a refresh token in an unusable answer keeps its expiration, and one in a damaged answer has none`() async throws {
         for (end, seconds) in [("}", 1800.0), ("", nil)] {
             let body = #"{"refresh_token":"r2","refresh_expires_in":1800"# + end
             let loader = try RefreshTokenLoader(client(ScriptedTransport { TransportResponse(body) }))
@@ -97,7 +99,7 @@ final class RefreshTokenExpirationTests: Sendable {
         }
     }
 
-    @Test func `a refusal says that the time was over, and no refusal before it does`() async throws {
+    @Test func `a refusal's error says if the refresh token had expired by this machine's clock`() async throws {
         let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let loader = try RefreshTokenLoader(client(transport))
         let previous = AccessToken("old", refreshToken: "r1-xyzzy", refreshTokenExpiration: Self.known)
@@ -113,7 +115,7 @@ final class RefreshTokenExpirationTests: Sendable {
     }
 
     @Test(arguments: [-1e300, -1e15, .nan, .infinity, -.infinity])
-    func `odd dates end no program`(seconds: TimeInterval) async throws {
+    func `an extreme date crashes nothing`(seconds: TimeInterval) async throws {
         let odd = Date(timeIntervalSinceReferenceDate: seconds)
         let loader = try RefreshTokenLoader(client(ScriptedTransport { .token(#""refresh_expires_in":1"#) }))
         let token = AccessToken("old", refreshToken: "r1", refreshTokenExpiration: odd)
@@ -125,7 +127,7 @@ final class RefreshTokenExpirationTests: Sendable {
         _ = try await loader.loadToken(replacing: AccessToken("old", refreshToken: "r1", refreshTokenExpiration: Self.known))
     }
 
-    @Test func `it outlives the program`() async throws {
+    @Test func `a refresh token's expiration survives restarts of the program`() async throws {
         let transport = ScriptedTransport { .token(#""expires_in":10,"refresh_token":"r2","refresh_expires_in":100"#) }
         let store = InMemoryTokenStore(
             StoredToken(AccessToken("", lifetime: .zero, refreshToken: "r1"), received: Self.start))
@@ -170,7 +172,7 @@ final class RefreshTokenExpirationTests: Sendable {
         _ = try await tokens.retrieveToken()
     }
 
-    @Test func `a refresh token that is over costs one refusal`() async throws {
+    @Test func `an expired refresh token costs one refusal`() async throws {
         let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let manual = ManualClock()
         let tokens = try TokenService(

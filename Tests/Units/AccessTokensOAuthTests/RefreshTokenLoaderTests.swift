@@ -89,7 +89,7 @@ struct RefreshTokenLoaderTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a caller without a signed-in user is told of no refusal`() async throws {
+    @Test func `the error of a caller without a signed-in user mentions no refusal`() async throws {
         let tokens = TokenService(loader: try RefreshTokenLoader(answer: .token(), transport: transport))
         let error = try #require(await #expect(throws: TokenServiceError.self) { try await tokens.retrieveToken() })
         #expect(error.remedy == .signIn && transport.requests.isEmpty)
@@ -118,7 +118,7 @@ struct RefreshTokenLoaderTests {
     }
 
     @Test(arguments: [ClientAuthentication.clientSecretBasic(""), .clientSecretPost("")])
-    func `a client's secret is not empty`(method: ClientAuthentication) async throws {
+    func `an empty client secret is refused`(method: ClientAuthentication) async throws {
         let error = await #expect(throws: OAuthError.self) { try await form(authentication: { _ in method }) }
         #expect(error?.code == .invalidConfiguration && "\(error as Any)".contains("secret is empty"))
     }

@@ -31,7 +31,7 @@ struct RefusalTests {
             "login_required", "consent_required", "mfa_required", "authorization_declined", "bad_verification_code",
             "incorrect_device_code",
         ], [200, 400, 401, 403, 404])
-    func `53: a grant that is said to be refused asks for a sign-in, at any status of a server that works`(
+    func `53: an explicit refusal of a grant asks for a sign-in, at any status of a working server`(
         code: String, status: Int
     ) async throws {
         for grant in Self.user { #expect(try await remedy(grant, status, code: code) == .signIn) }
@@ -41,12 +41,12 @@ struct RefusalTests {
     @Test(
         arguments: ["mfa_required", "authorization_declined", "bad_verification_code", "incorrect_device_code"],
         [408, 429, 500, 503])
-    func `a code that only a user can act on asks for a sign-in whatever the status`(code: String, status: Int) async throws {
+    func `a code that only a user can act on asks for a sign-in, at any status`(code: String, status: Int) async throws {
         #expect(try await remedy(.refreshToken("r"), status, code: code) == .signIn)
     }
 
     @Test(arguments: ["access_denied", "expired_token", "token_expired"], [200, 400, 401, 403])
-    func `a device's sign-in that ended asks for another, and the same code leaves a refresh unclear`(
+    func `an ended device sign-in asks for another one, while the same code leaves a refresh unclear`(
         code: String, status: Int
     ) async throws {
         #expect(try await remedy(Self.device, status, code: code) == .signIn)
@@ -79,7 +79,7 @@ struct RefusalTests {
             "ratelimited", "rate_limited", "temporarily_unavailable", "server_error", "internal_error", "fatal_error",
             "slow_down", "service_unavailable", "authorization_pending",
         ], [200, 400, 401, 403, 404, 429, 500, 503])
-    func `53: a server's bad minute is no sign-out, whatever the status`(code: String, status: Int) async throws {
+    func `53: a temporary failure of the server is no sign-out, at any status`(code: String, status: Int) async throws {
         for grant in Self.user + Self.own { #expect(try await remedy(grant, status, code: code) == .retry) }
     }
 
@@ -94,7 +94,7 @@ struct RefusalTests {
     }
 
     @Test(arguments: ["Bad Request", "Unauthorized", "odd", "invalid_request", "access_denied", "unverified_user_email"])
-    func `an unknown code leaves a user's grant unclear, and not the program's own`(code: String) async throws {
+    func `an unknown code leaves a user's grant unclear, but not a client's own grant`(code: String) async throws {
         for status in [200, 400, 401, 403] {
             for grant in Self.user { #expect(try await remedy(grant, status, code: code) == .signInOrRegistration) }
         }
@@ -108,7 +108,7 @@ struct RefusalTests {
 
     // RFC 8693 §2.2.2.
     @Test(arguments: [TokenServiceError.Remedy.signIn, .clientRegistration])
-    func `a subject token that has ended has the remedy that the program gives its exchange`(
+    func `an expired subject token has the remedy that the program gave its exchange`(
         remedy: TokenServiceError.Remedy
     ) async throws {
         var grant = Grant.tokenExchange(subject: "s", type: .accessToken)
@@ -119,7 +119,7 @@ struct RefusalTests {
 
     // A firewall, a captive portal, a proxy.
     @Test(arguments: ["<html>", "<!DOCTYPE html><title>Blocked</title>", "Forbidden", "[]", "{", #""denied""#, "\u{FEFF}"])
-    func `53: a page at 403 is no answer of the server`(body: String) async throws {
+    func `53: a page with status 403 doesn't count as an answer of the server`(body: String) async throws {
         for grant in Self.user + Self.own { #expect(try await remedy(grant, 403, body) == .retry) }
         for grant in Self.user { #expect(try await remedy(grant, 403, "") == .retry) }
         let client = try OAuthClient(

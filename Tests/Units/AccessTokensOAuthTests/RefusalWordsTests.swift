@@ -70,7 +70,7 @@ struct RefusalWordsTests {
             (400, #"{"error_description":"a","message":"b","errors":["c"]}"#, nil, "a"), (400, #"{"errors":[{}]}"#, nil, nil),
             (400, "message=No+such+app&error_code=7", "7", "No such app"), (400, "<html>message", nil, nil),
         ] as [(Int, String, String?, String?)])
-    func `a server's words are found wherever it writes them`(
+    func `a server's explanation is found in each member where servers write it`(
         status: Int, body: String, code: String?, words: String?
     ) async throws {
         let failure = try await failure(status, body)
@@ -81,7 +81,7 @@ struct RefusalWordsTests {
     @Test(arguments: [
         #""errors":[],"error_code":0,"errcode":0"#, #""ok":true"#, #""error":null,"success":true"#, #""message":"ok""#,
     ])
-    func `members that say nothing refuse nothing`(members: String) async throws {
+    func `an answer isn't a refusal because of error members that say nothing`(members: String) async throws {
         let client = try OAuthClient(
             id: "me", tokenURL: #require(URL(string: "https://as.example/token")),
             transport: ScriptedTransport { .token(members) })
@@ -89,7 +89,7 @@ struct RefusalWordsTests {
         #expect(try await failure(200, "{\(members)}").code == .unreadableResponse)
     }
 
-    @Test func `18: words from any place are redacted and cut`() async throws {
+    @Test func `18: a server's words from any member are redacted and shortened`() async throws {
         let long = String(repeating: "word ", count: 1000)
         for name in ["message", "reason", "errorSummary"] {
             let failure = try await failure(400, #"{"\#(name)":"r1-s3cr3t-t0ken: Bearer nEw-t0ken_4Vx9 \#(long)"}"#)
@@ -98,7 +98,7 @@ struct RefusalWordsTests {
     }
 
     // Auth0's mfa_token; Entra's claims.
-    @Test func `the members of a refusal are for the program and for no text`() async throws {
+    @Test func `a refusal's members are there for the program, and in no text`() async throws {
         let failure = try await failure(
             403, #"{"error":"mfa_required","mfa_token":"Fe26.2xyz","claims":"{\"a\":1}","x":{"y":[7]}}"#)
         #expect(failure.members?["mfa_token"] == "Fe26.2xyz" && failure.members?["claims"] == #"{"a":1}"#)

@@ -19,7 +19,7 @@ struct RenewalTests {
         (#""refresh_token":"r2""#, "r2"), (#""refresh_token":"r1""#, "r1"), ("", "r1"), (#""refresh_token":null"#, "r1"),
         (#""refresh_token":"""#, "r1"),
     ])
-    func `a new refresh token replaces the old one, none keeps it`(members: String, kept: String) async throws {
+    func `a new refresh token replaces the old one, which is kept if there is none`(members: String, kept: String) async throws {
         #expect(try await renew(members).refreshToken == kept)
     }
 
@@ -29,7 +29,7 @@ struct RenewalTests {
             (#""scope":"a""#, nil, "a"), ("", nil, "a b"), ("", "b", "b"), (#""scope":"a c""#, "a", "a c"),
             (#""scope":"""#, "a", "a"),
         ] as [(String, String?, String)])
-    func `the scope that was granted is told`(members: String, wanted: String?, told: String) async throws {
+    func `a token has the scope that was granted`(members: String, wanted: String?, told: String) async throws {
         #expect(try await renew(members, scope: wanted).scope == told)
     }
 
@@ -47,7 +47,7 @@ struct RenewalTests {
         (#""soon""#, .seconds(300)), ("true", .seconds(300)), ("{}", .seconds(300)), ("[NaN]", .seconds(300)),
         ("null", .seconds(300)), ("1e999", .seconds(300)),
     ])
-    func `a lifetime that is none loses no refresh token`(lifetime: String, counted: Duration) async throws {
+    func `an invalid lifetime doesn't lose the refresh token`(lifetime: String, counted: Duration) async throws {
         let token = try await renew(#""x":"NaN\"\\","refresh_token":"r\"NaN","expires_in":\#(lifetime)"#)
         #expect(token.refreshToken == #"r"NaN"#)
         #expect(token.value == "abc")
@@ -56,7 +56,7 @@ struct RenewalTests {
 
     // RFC 6749 §6 and App. A.17: it should be printable ASCII, but a form can carry any text, and the old token is spent.
     @Test(arguments: ["näxt", "r\n2", "\u{1F511}", "e\u{301}", " ", "\u{0}"])
-    func `a refresh token of any text is kept, and presented as it came`(text: String) async throws {
+    func `a refresh token of any text is kept, and sent back unchanged`(text: String) async throws {
         let json = try String(decoding: JSONEncoder().encode(text), as: UTF8.self)
         let transport = ScriptedTransport { .token(#""refresh_token":\#(json)"#) }
         let loader = try RefreshTokenLoader(answer: .token(), transport: transport)
@@ -121,7 +121,7 @@ struct RenewalTests {
 
     // RFC 6749 §5.1, §7.1: such an answer must not be used, but its refresh token must be, since the old one is spent.
     @Test(arguments: salvageable)
-    func `an answer of no use keeps its refresh token, and says what is wrong`(
+    func `an unusable answer's refresh token is kept, and the error says what is wrong`(
         body: String, code: OAuthError.Code, reason: String
     ) async throws {
         let loader = try RefreshTokenLoader(answer: TransportResponse(body))
@@ -156,7 +156,7 @@ struct RenewalTests {
         (400, #"{"error":"e","refresh_token":"r2"}"#, .refused), (503, #"{"error":"e","refresh_token":"r2"}"#, .refused),
         (302, #"{"refresh_token":"r2"}"#, .redirected),
     ])
-    func `an answer that grants nothing is an error that keeps the old one`(
+    func `an answer that grants nothing is an error, and the old refresh token is kept`(
         status: Int, body: String, code: OAuthError.Code
     ) async throws {
         let failure = try await RefreshTokenLoader(answer: TransportResponse(status, body)).failure(replacing: previous)
@@ -167,7 +167,7 @@ struct RenewalTests {
     // Glewlwyd 2.7.5 answers a used refresh token with an empty 400: that must cause neither a storm of requests nor a sign-out
     // on a guess.
     @Test(arguments: [400, 401, 403], ["", "<html>", "{}", #"{"error":7}"#])
-    func `a refusal without a reason is asked about again after the longest pause`(status: Int, body: String) async throws {
+    func `a refusal without a reason counts as unclear`(status: Int, body: String) async throws {
         guard status != 403 || body.hasPrefix("{") else { return }
         let failure = try await RefreshTokenLoader(answer: TransportResponse(status, body)).failure(replacing: previous)
         #expect(failure.code == .refused)

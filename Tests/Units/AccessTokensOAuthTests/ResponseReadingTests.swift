@@ -45,12 +45,14 @@ struct ResponseReadingTests {
         (#"{"data":{"token":"abc","minutes":0}}"#, AccessToken("abc", lifetime: .seconds(300), scope: "a b", refreshToken: "r1")),
         (#"{"access_token":"abc","scope":"c"}"#, AccessToken("abc", lifetime: .seconds(300), scope: "c", refreshToken: "r1")),
     ])
-    func `a program reads what only it understands, and the rest is as usual`(body: String, token: AccessToken) async throws {
+    func `a program's closure reads members of its own, and the rest is read as usual`(body: String, token: AccessToken)
+        async throws
+    {
         #expect(try await client(body).token(for: .refreshToken("r1"), replacing: previous).token == token)
     }
 
     @Test(arguments: [200, 400, 401])
-    func `a refusal that the program reads is one with its remedy`(status: Int) async throws {
+    func `a refusal that the program's closure reads has the remedy of that refusal`(status: Int) async throws {
         let client = try client(
             #"{"fault":"invalid_grant","why":"It is \#(Self.secret).","token":"\#(Self.secret)"}"#, status: status)
         let error = try await #require(throws: OAuthError.self) { try await client.token(for: .refreshToken("r1")) }
@@ -84,13 +86,13 @@ struct ResponseReadingTests {
     }
 
     @Test(arguments: [("mac", true), ("DPoP", true), ("bearer", false)])
-    func `a token that the program reads is of an accepted type`(type: String, isRefused: Bool) async throws {
+    func `a token that the program's closure reads must have an accepted type`(type: String, isRefused: Bool) async throws {
         let client = try client("{}", reading: { _, _ in .token(AccessToken("abc", tokenType: type)) })
         let token = try? await client.token(for: .clientCredentials()).token
         #expect(token?.tokenType == (isRefused ? nil : "Bearer"))
     }
 
-    @Test func `18: no reading shows what it has read`() {
+    @Test func `18: no text of an answer reading shows what was read`() {
         let token = ResponseReading.token(AccessToken(Self.secret, refreshToken: Self.secret))
         #expect(!texts(token).contains("4Vx9"))
         #expect(!texts(ResponseReading.refused(Self.secret, explanation: Self.secret)).contains("4Vx9"))

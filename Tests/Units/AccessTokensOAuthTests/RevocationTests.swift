@@ -50,7 +50,7 @@ struct RevocationTests {
     }
 
     // RFC 6749 §3.2: nothing empty is sent.
-    @Test func `a token without any string needs no request`() async throws {
+    @Test func `an empty token needs no request`() async throws {
         let (revocation, transport) = try revocation()
         try await revocation.revoke(AccessToken("", lifetime: .zero))
         #expect(transport.requests.isEmpty)
@@ -58,7 +58,7 @@ struct RevocationTests {
 
     // RFC 7009 §2.2: 200 even for tokens that the server does not know; the body has no meaning.
     @Test(arguments: [200, 204], ["", "{}", "<html>", #"{"error":"invalid_token"}"#])
-    func `a success is one whatever its body says`(status: Int, body: String) async throws {
+    func `a success status counts as success, whatever the body says`(status: Int, body: String) async throws {
         try await revocation(TransportResponse(status, body)).0.revoke(AccessToken("a"))
     }
 
@@ -68,7 +68,7 @@ struct RevocationTests {
         (401, "invalid_client", .clientRegistration),
         (400, "invalid_request", .clientRegistration), (500, "", .retry), (404, "", .retry), (403, "", .clientRegistration),
     ])
-    func `a refusal says what ends it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
+    func `a refusal says how to recover from it`(status: Int, error: String, remedy: TokenServiceError.Remedy) async throws {
         let answer = TransportResponse(status, #"{"error":"\#(error)","error_description":"no r-secret, s3cr3t"}"#)
         let (revocation, transport) = try revocation(answer)
         let failure = try await #require(throws: OAuthError.self) {

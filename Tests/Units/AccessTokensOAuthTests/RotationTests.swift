@@ -57,7 +57,7 @@ struct RotationTests {
     }
 
     // RFC 6749 §5.2: callers get the error, and the server isn't asked again.
-    @Test func `a refused grant costs one request, however many ask`() async throws {
+    @Test func `a refused grant costs one request, however many callers ask`() async throws {
         let transport = ScriptedTransport { TransportResponse(400, #"{"error":"invalid_grant"}"#) }
         let service = try await service(transport)
         for _ in 1...20 {

@@ -50,7 +50,7 @@ struct SecretsTests {
         #expect(!shown.contains("3cr3t") && !shown.contains(echo.prefix(10)), "\(shown)")
     }
 
-    @Test func `what is no secret is shown as the server wrote it`() async throws {
+    @Test func `text that isn't secret is shown as the server wrote it`() async throws {
         let text = #"50%25 of 100% &amp; a+b %zz &#0; &nosuch; \u12"#
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text.replacing(#"\"#, with: #"\\"#))"}"#)
         #expect(try await ClientCredentialsLoader(answer: answer).failure().serverDescription == text)
@@ -76,7 +76,7 @@ struct SecretsTests {
         ("aaaaab", "aaaaaab-aaaaab", "a[hidden]-[hidden]"), ("ababab", "abababababab", "[hidden][hidden]"),
         ("aaaaaa", "aaaaaaa", "[hidden]a"), ("abcabd", "abcabcabd", "abc[hidden]"), ("x", "", nil), ("longer", "long", "long"),
     ])
-    func `a secret is found wherever it begins`(secret: String, text: String, shown: String?) async throws {
+    func `a secret is found wherever it starts in a text`(secret: String, text: String, shown: String?) async throws {
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken(secret, refreshToken: "r!"))
         #expect(failure.serverDescription == shown)
@@ -90,7 +90,7 @@ struct SecretsTests {
         ("a.a", "xa.a.a", "xa.[hidden]"), ("a b", "a+b a%20b ab", "[hidden] [hidden] ab"), (".", "No.", "No."),
         ("ü", "für ü", "für [hidden]"), ("123456", "a1234567", "a[hidden]7"),
     ])
-    func `a secret of fewer than six characters hides only itself, as a word`(
+    func `a secret shorter than six characters is hidden only as a word of its own`(
         secret: String, text: String, shown: String
     ) async throws {
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(text)"}"#)
@@ -99,7 +99,7 @@ struct SecretsTests {
     }
 
     /// If each character were compared with the whole secret, this would take minutes.
-    @Test func `many beginnings of a secret take no longer than any other`() async throws {
+    @Test func `a text full of a secret's beginnings takes no longer than any other`() async throws {
         let length = Int.everyday(40_000, thorough: 1_000_000)
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(String(repeating: "a", count: length))"}"#)
         let token = AccessToken(String(repeating: "a", count: 10_000) + "b", refreshToken: "r!")
@@ -107,7 +107,7 @@ struct SecretsTests {
         #expect(failure.serverDescription?.utf8.count == 303)
     }
 
-    @Test func `a secret with characters that don't show is hidden`() async throws {
+    @Test func `a secret with invisible characters is hidden`() async throws {
         let url = try #require(URL(string: "https://as.example/token"))
         let answer = TransportResponse(401, #"{"error":"e","error_description":"no a\tb\u200dc"}"#)
         let loader = try ClientCredentialsLoader(
@@ -115,7 +115,7 @@ struct SecretsTests {
         #expect(try await loader.failure().serverDescription == "no [hidden]")
     }
 
-    @Test func `a secret in a type, a kind of content or a transport's error is hidden`() async throws {
+    @Test func `a secret in a token type, a content type or a transport's error is hidden`() async throws {
         let type = TransportResponse(#"{"access_token":"new-access-token","token_type":"new-access-token"}"#)
         #expect(try await !texts(ClientCredentialsLoader(answer: type).failure()).contains("new-access"))
         let content = TransportResponse(200, "", headers: ["Content-Type": ClientCredentialsLoader.secret])
@@ -128,7 +128,7 @@ struct SecretsTests {
         #expect(try await !texts(loader.failure()).contains("secret-in-error"))
     }
 
-    @Test func `a form that the server quotes is without secrets`() async throws {
+    @Test func `the secrets in a form that the server quotes are hidden`() async throws {
         let form = "refresh_token=r%2B%2F%3D&client_secret=s3cr3t%2B%2F%3A+%C3%BC"
         let answer = TransportResponse(400, #"{"error":"e","error_description":"\#(form)"}"#)
         let failure = try await RefreshTokenLoader(answer: answer).failure(replacing: AccessToken("a+", refreshToken: "r+/="))

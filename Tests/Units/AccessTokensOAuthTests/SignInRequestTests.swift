@@ -26,7 +26,7 @@ struct SignInRequestTests {
     }
 
     // RFC 7636 App. B; indirectly FIPS 180-4.
-    @Test func `the challenge is the specification's`() throws {
+    @Test func `the challenge matches the specification's example`() throws {
         let verifier = CodeVerifier("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
         #expect(verifier.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
         // RFC 7636 App. A.
@@ -40,7 +40,7 @@ struct SignInRequestTests {
     }
 
     // RFC 7636 §4.1, §7.1.
-    @Test func `a verifier is 43 characters, and a new one is another`() {
+    @Test func `a verifier has 43 characters, and each one is new`() {
         let (a, b) = (CodeVerifier(), CodeVerifier())
         #expect(a != b && a.value.utf8.count == 43)
     }
@@ -54,7 +54,7 @@ struct SignInRequestTests {
         #expect(query["state"]?.utf8.count == 22)
     }
 
-    @Test func `the verifier that is presented is the challenge's`() async throws {
+    @Test func `the verifier sent is the one the challenge was made from`() async throws {
         let request = try request()
         let query = try query(request)
         let callback = try #require(
@@ -82,27 +82,27 @@ struct SignInRequestTests {
     }
 
     @Test(arguments: [(true, false), (false, true)])
-    func `a server that promises its issuer must name it`(isRequired: Bool, isAccepted: Bool) throws {
+    func `a callback must name the issuer if the server promises it`(isRequired: Bool, isAccepted: Bool) throws {
         let request = try request(requiresIssuer: isRequired)
         let url = try #require(URL(string: "app:/cb?code=c&state=\(query(request)["state"] ?? "")"))
         #expect(isAccepted == ((try? request.grant(from: url)) != nil))
     }
 
     // RFC 9207 §2.4: otherwise there would be nothing to compare with.
-    @Test func `an issuer that must be named must be known`() throws {
+    @Test func `a sign-in that requires the issuer in its callback needs a known issuer`() throws {
         let error = try #require(throws: OAuthError.self) { try request(issuer: nil, requiresIssuer: true) }
         #expect(error.code == .invalidConfiguration && "\(error)".contains("issuer"))
     }
 
     // RFC 6749 §3.1.
     @Test(arguments: ["response_type=code", "state=x", "code_challenge=x", "code_challenge_method=plain", "scope=a"])
-    func `the URL's own query repeats no parameter of the sign-in`(query: String) throws {
+    func `an authorization URL whose query repeats a parameter of the sign-in is refused`(query: String) throws {
         let error = try #require(throws: OAuthError.self) { try request(url: "https://as.example/authorize?\(query)") }
         #expect(error.code == .invalidConfiguration && "\(error)".contains("repeats"))
     }
 
     // RFC 6749 §4.1.2.1.
-    @Test func `a refusal of the user asks for another sign-in`() throws {
+    @Test func `a user's refusal asks for another sign-in`() throws {
         let request = try request()
         let state = try query(request)["state"] ?? ""
         let url = try #require(URL(string: "app:/cb?error=access_denied&error_description=no+\(state)&state=\(state)"))
@@ -121,7 +121,7 @@ struct SignInRequestTests {
         ("request_not_supported", .clientRegistration), ("invalid_target", .clientRegistration), ("server_error", .retry),
         ("temporarily_unavailable", .retry), ("odd", .signInOrRegistration),
     ])
-    func `a refused authorization request says what can mend it`(code: String, remedy: TokenServiceError.Remedy) throws {
+    func `a refused authorization request says how to recover from it`(code: String, remedy: TokenServiceError.Remedy) throws {
         let request = try request()
         let state = try query(request)["state"] ?? ""
         let url = try #require(URL(string: "app:/cb?error=\(code)&error_description=Because.&state=\(state)"))
@@ -137,7 +137,7 @@ struct SignInRequestTests {
 
     // A callback may have both, and only the server knows which one it means.
     @Test(arguments: ["code", "access_token", "id_token"])
-    func `18: what came with a refusal is hidden in its words`(name: String) throws {
+    func `18: a code or token that comes with a refusal is hidden in the refusal's words`(name: String) throws {
         let request = try request()
         let state = try query(request)["state"] ?? ""
         let words = "error=e-c0d3c0d3c0d3&error_description=got+%2563%30d3c0d3c0d3"
@@ -147,7 +147,7 @@ struct SignInRequestTests {
     }
 
     @Test(arguments: ["state", "client_id", "response_type", "code_challenge", "password", "login_hint&"])
-    func `nothing replaces a parameter of the sign-in`(name: String) throws {
+    func `an additional parameter can't replace one of the sign-in`(name: String) throws {
         if name == "login_hint&" {
             #expect(try request(adding: [name: "x"]).url.absoluteString.hasSuffix("&login_hint%26=x"))
         } else {
@@ -155,7 +155,7 @@ struct SignInRequestTests {
         }
     }
 
-    @Test func `neither state nor verifier is shown`() throws {
+    @Test func `no text shows the state or the verifier`() throws {
         let request = try request()
         let query = try query(request)
         let grant = try request.grant(from: #require(URL(string: "app:/cb?code=c0d3c0d3&state=\(query["state"] ?? "")")))

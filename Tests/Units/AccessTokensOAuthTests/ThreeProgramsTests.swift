@@ -41,7 +41,7 @@ private func exchange(_ client: OAuthClient, resources: [String], subject: Token
 struct ThreeProgramsTests {
     let url = URL(string: "https://as.example/token")
 
-    @Test func `a signed assertion needs no dummy secret`() async throws {
+    @Test func `a signed assertion works without a dummy secret`() async throws {
         let transport = ScriptedTransport { .token() }
         let loader = try privateKeyJWT(#require(url), Signer(), transport)
         #expect(try await loader.loadToken(replacing: nil).value == "abc" && loader.isRepeatable)
@@ -51,7 +51,7 @@ struct ThreeProgramsTests {
         #expect(form.hasPrefix("grant_type=client_credentials&scope=api.read&client_id=jwt&client_assertion_type="))
     }
 
-    @Test func `a code's refresh token beside an unusable access token isn't lost, and nothing is shown`() async throws {
+    @Test func `a refresh token beside a code's unusable access token is kept, and nothing is shown`() async throws {
         let transport = ScriptedTransport { TransportResponse(#"{"error":"c0d3-xyzzy","refresh_token":"r","id_token":"i"}"#) }
         let salvaged = try await #require(throws: SalvagedGrant.self) {
             try await exchangeCode("c0d3-xyzzy", "v3rifier", #require(url), transport)
@@ -59,7 +59,7 @@ struct ThreeProgramsTests {
         #expect(salvaged.grant.refreshToken == "r" && !texts(salvaged).contains("xyzzy"))
     }
 
-    @Test func `an exchange names several resources, and tells what was issued`() async throws {
+    @Test func `an exchange names several resources, and returns the type of the issued token`() async throws {
         let transport = ScriptedTransport { .token(#""issued_token_type":"urn:x""#) }
         let client = try OAuthClient(
             id: "a", authentication: .clientSecretPost("s"), tokenURL: #require(url), transport: transport)

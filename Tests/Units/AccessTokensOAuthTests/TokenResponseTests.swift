@@ -31,7 +31,7 @@ struct TokenResponseTests {
 
     // RFC 6749 §5.1 and §7.1: compared without case; kept as RFC 6750 §2.1 writes it.
     @Test(arguments: ["Bearer", "bearer", "BEARER"])
-    func `a Bearer token is one in whatever case`(type: String) async throws {
+    func `a Bearer token is recognised in any case`(type: String) async throws {
         let token = try await load(TransportResponse(#"{"access_token":"abc","token_type":"\#(type)"}"#))
         #expect(token.tokenType == "Bearer")
     }
@@ -60,7 +60,7 @@ struct TokenResponseTests {
         "[5]", "{}",
         "1e999", "NaN",
     ])
-    func `a lifetime that is none counts as missing`(value: String) async throws {
+    func `an invalid lifetime counts as missing`(value: String) async throws {
         #expect(try await load(.token(#""expires_in":\#(value)"#)).lifetime == .seconds(300))
         #expect(try await load(.token(#""expires_in":\#(value)"#), lifetimeWhenMissing: nil).lifetime == nil)
     }
@@ -80,7 +80,7 @@ struct TokenResponseTests {
         ("50", Duration.seconds(50)), (#""50""#, .seconds(50)), ("0", nil), ("100", nil), ("101", nil), ("-1", nil),
         (#""x""#, nil), ("{}", nil), ("null", nil),
     ])
-    func `the moment to refresh must lie within the lifetime`(value: String, refreshIn: Duration?) async throws {
+    func `refresh_in counts only within the lifetime`(value: String, refreshIn: Duration?) async throws {
         #expect(try await load(.token(#""expires_in":100,"refresh_in":\#(value)"#)).refreshIn == refreshIn)
     }
 
@@ -121,12 +121,12 @@ struct TokenResponseTests {
         #expect("\(failure)".contains("not UTF-8"))
     }
 
-    @Test func `the same name inside another member is not a repetition`() async throws {
+    @Test func `the same name inside a nested member doesn't count as a repetition`() async throws {
         let members = #""access":{"access_token":1,"a":{"access_token":2}},"x":"\\\",\"access_token\":","y":[{"scope":1}]"#
         #expect(try await load(.token(members)).value == "abc")
     }
 
-    @Test func `an HTML page is named as what it is`() async throws {
+    @Test func `the error for an HTML page says that it is one`() async throws {
         let answer = TransportResponse(200, "<html>", headers: ["content-type": "text/html"])
         #expect(try await "\(ClientCredentialsLoader(answer: answer).failure())".contains("text/html"))
     }

@@ -51,7 +51,7 @@ struct URLSessionTransportTests {
     }
 
     @Test(arguments: [true, false])
-    func `a body longer than the cap is given up while it arrives`(isAnnounced: Bool) async throws {
+    func `a body longer than the limit is refused while it arrives`(isAnnounced: Bool) async throws {
         let body = String(repeating: "x", count: 10 << 20)
         let server = try LoopbackServer(
             answering: "HTTP/1.1 200 OK\r\n\(isAnnounced ? "Content-Length: \(body.utf8.count)\r\n" : "")\r\n\(body)")
@@ -59,7 +59,7 @@ struct URLSessionTransportTests {
         #expect(error?.kind == "tooLong")
     }
 
-    @Test func `a body as long as the cap is received`() async throws {
+    @Test func `a body as long as the limit is received`() async throws {
         let body = String(repeating: "x", count: 1 << 20)
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
         #expect(try await transport.send(request(to: server)).body.count == 1 << 20)
@@ -71,13 +71,13 @@ struct URLSessionTransportTests {
         "", "nonsense", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"access_",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc\r\n",
     ])
-    func `a connection that ends before the answer does is an error of the network`(answer: String) async throws {
+    func `a connection that ends before the answer does is a network error`(answer: String) async throws {
         let server = try LoopbackServer(answering: answer)
         let error = await #expect(throws: TransportError.self) { try await transport.send(request(to: server)) }
         guard case .connectionLost(_, .some)? = error else { throw error ?? TransportError.tooLong }
     }
 
-    @Test func `a server that is not there is an error of the network`() async throws {
+    @Test func `a server that can't be reached is a network error`() async throws {
         // Nothing listens on port 1. The port of a server that has just ended may be reused by another test.
         let url = try #require(URL(string: "http://127.0.0.1:1/token"))
         let error = await #expect(throws: TransportError.self) {

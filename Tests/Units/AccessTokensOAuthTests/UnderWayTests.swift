@@ -12,7 +12,7 @@ import TokenServiceConcurrency
 import FoundationNetworking
 #endif
 
-@Suite("What is known of a request that failed", .inRealTime) struct UnderWayTests {
+@Suite("What is known about a failed request", .inRealTime) struct UnderWayTests {
     private func failure(_ transport: any TokenTransport, at url: URL? = nil) async throws -> OAuthError {
         let loader = try RefreshTokenLoader(
             tokenURL: url ?? #require(URL(string: "https://as.example/token")), clientID: "me", transport: transport)
@@ -25,12 +25,14 @@ import FoundationNetworking
     @Test(arguments: [
         (400, false), (401, false), (429, false), (500, false), (502, true), (503, false), (504, true), (200, false),
     ])
-    func `the server's own answer ends a request, a gateway's doesn't`(status: Int, mayBeUnderWay: Bool) async throws {
+    func `an answer of the server itself ends a request, while a gateway's may leave it under way`(
+        status: Int, mayBeUnderWay: Bool
+    ) async throws {
         let error = try await failure(ScriptedTransport { TransportResponse(status, "{}") })
         #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
     }
 
-    @Test func `a server that is processing the grant's other request says so`() async throws {
+    @Test func `an answer that the grant is already being processed leaves the request under way`() async throws {
         let body = #"{"error":"invalid_grant","error_description":"Token request is already being processed."}"#
         let error = try await failure(ScriptedTransport { TransportResponse(400, body) })
         #expect(error.mayBeUnderWay && error.remedy == .retry, "\(error)")
@@ -43,7 +45,7 @@ import FoundationNetworking
             (.serverCertificateHasUnknownRoot, false), (.secureConnectionFailed, true), (.clientCertificateRejected, true),
             (.networkConnectionLost, true), (.timedOut, true), (.unknown, true),
         ] as [(URLError.Code, Bool)])
-    func `without a connection nothing is under way`(code: URLError.Code, mayBeUnderWay: Bool) async throws {
+    func `a request without a connection isn't under way`(code: URLError.Code, mayBeUnderWay: Bool) async throws {
         let error = try await failure(ScriptedTransport { throw URLError(code) })
         #expect(error.mayBeUnderWay == mayBeUnderWay, "\(error)")
         #expect("\(error)".contains("so nothing was sent") != mayBeUnderWay || code == .timedOut)
@@ -63,7 +65,7 @@ import FoundationNetworking
     @Test(arguments: [
         LoopbackServer.Reply.bytes("HTTP/1.1 400 No\r\n\r\n"), .bytes(""), .reset(""), .raw([21, 3, 3, 0, 2, 2, 40]),
     ])
-    func `a handshake that fails has sent nothing`(reply: LoopbackServer.Reply) async throws {
+    func `a failed handshake has sent nothing`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
         let error = try await failure(URLSessionTransport(), at: url)
@@ -71,14 +73,14 @@ import FoundationNetworking
     }
 
     @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset(""), .bytes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")])
-    func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
+    func `a server that hangs up after the form may have read it`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let error = try await failure(URLSessionTransport(), at: server.url)
         #expect(error.code == .connectionFailed && error.mayBeUnderWay, "\(error)")
     }
 
     @Test(arguments: [29, 30])
-    func `a loader sends nothing after its load's time`(pause: Int) async throws {
+    func `a loader sends nothing after its load's limit`(pause: Int) async throws {
         let stage = Stage(), clock = ManualClock()
         let transport = ScriptedTransport { .token() }
         let loader = try RefreshTokenLoader(
@@ -96,7 +98,7 @@ import FoundationNetworking
         #expect((caller.value?.value == "abc") == (pause == 29))
     }
 
-    @Test func `a transport that connects for too long sends nothing, and its load's error says so unchanged`() async throws {
+    @Test func `a transport that connects too late sends nothing, and its load's error says so unchanged`() async throws {
         let stage = Stage(), clock = ManualClock(), thrown = Lock<(any Error)?>(nil)
         let transport = ScriptedTransport {
             // The connection is established now, too late.

@@ -30,7 +30,7 @@ struct UselessAnswerTests {
     ]
 
     @Test(arguments: [200, 400, 502], bodies)
-    func `18: a token that the server sends in a useless answer is hidden, wherever it stands`(
+    func `18: a token in an unusable answer is hidden, wherever it stands`(
         status: Int, body: String
     ) async throws {
         let body = body.replacing("NEW", with: Self.new).replacing("JWT", with: Self.jwt)
@@ -43,7 +43,7 @@ struct UselessAnswerTests {
     @Test(arguments: [
         "text/html; access_token=nEw-t0ken_4Vx9", "text/nEw-t0ken_4Vx9", "nEw-t0ken_4Vx9", "text/html;charset=\"nEw-t0ken_4Vx9\"",
     ])
-    func `18: of the kind of an answer nothing is quoted but a known name`(type: String) async throws {
+    func `18: only a known content type of an unusable answer is quoted`(type: String) async throws {
         let form = TransportResponse(200, "access_token=\(Self.new)<br>token_type=bearer", headers: ["Content-Type": type])
         let text = try await texts(ClientCredentialsLoader(answer: form).failure())
         #expect(!text.contains("4Vx9") && !text.contains("nEw"))
@@ -55,7 +55,7 @@ struct UselessAnswerTests {
         "AADSTS700016: Application 'd3590ed6-52b3-4102-aeff-aad2292ab01c' was not found in the directory",
         "See https://login.example.com/docs/errors/InvalidGrantException", "token_type=bearer, expires_in=3600", "token: expired",
     ])
-    func `what only speaks of tokens is shown`(description: String) async throws {
+    func `words that only mention tokens are shown`(description: String) async throws {
         let answer = TransportResponse(400, #"{"error":"invalid_grant","error_description":"\#(description)"}"#)
         #expect(try await ClientCredentialsLoader(answer: answer).failure().serverDescription == description)
     }

@@ -66,7 +66,7 @@ struct WorkloadIdentityTests {
     }
 
     // learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow, "third case: … federated credential".
-    @Test func `a platform's token is a client assertion at Azure's`() async throws {
+    @Test func `a platform's token is used as a client assertion at Azure`() async throws {
         let transport = ScriptedTransport { .token(#""expires_in":3599"#) }
         let (server, identity) = try gitHub("azure")
         defer { _ = server }
@@ -84,7 +84,7 @@ struct WorkloadIdentityTests {
     }
 
     // RFC 6749 §4.4: a credential that anyone could present doesn't authenticate a client.
-    @Test func `a client that proves nothing can't use client credentials`() throws {
+    @Test func `a client without authentication can't use client credentials`() throws {
         let url = try #require(URL(string: "https://as.example/token"))
         for authentication in [ClientAuthentication.publicClient, .unidentified] {
             let client = try OAuthClient(id: "me", authentication: authentication, tokenURL: url)

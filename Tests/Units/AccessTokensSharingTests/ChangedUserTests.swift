@@ -5,7 +5,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-@Suite("A sign-out that another sign-in follows before anybody reads")
+@Suite("A sign-out that another user's sign-in follows before other services read the record")
 struct ChangedUserTests {
     private func signedIn(_ generation: UInt64, signedOut: UInt64) -> GrantRecord {
         var next = record(generation, .granted("bob"))
@@ -59,7 +59,7 @@ struct ChangedUserTests {
         #expect(names.value?.contains(.reset) == true)
     }
 
-    @Test func `34: the session ends once, and then the sign-in is adopted`() {
+    @Test func `34: another user's sign-in first ends the session, once, and is then adopted`() {
         var cockpit = Cockpit(knowing: .init(generation: 3, signedOut: 0, session: "me.fence.1"))
         #expect(cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .signedOut(isOfSession: true))
         var next = Cockpit(knowing: cockpit.flight.knowledge)
@@ -67,19 +67,19 @@ struct ChangedUserTests {
             next.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
     }
 
-    @Test func `34: a service that has yet to read has no session to end`() {
+    @Test func `34: a service that hasn't read the record yet has no session to end`() {
         var cockpit = Cockpit()
         #expect(
             cockpit.take(.read(seen(signedIn(5, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
     }
 
-    @Test func `35: a sign-in without a sign-out before it is adopted, and ends no session`() {
+    @Test func `35: a sign-in that no sign-out preceded is adopted, and ends no session`() {
         var cockpit = Cockpit(knowing: .init(generation: 7, signedOut: 4))
         #expect(
             cockpit.take(.read(seen(signedIn(8, signedOut: 4)))).outcome == .token(.granted("bob"), age: .zero, isAdopted: true))
     }
 
-    @Test func `a token, a mark and a failure keep the last sign-out's number`() throws {
+    @Test func `a record with a token, a mark or a failure keeps the number of the last sign-out`() throws {
         var cockpit = Cockpit()
         var old = expired
         old.signedOut = 2
@@ -90,7 +90,7 @@ struct ChangedUserTests {
         #expect(other.take(.failed(unclear)).written?.signedOut == 2)
     }
 
-    @Test func `a sign-in that the store hears of together with a sign-out comes after it`() {
+    @Test func `a sign-in that reaches the store together with a sign-out counts as the later one`() {
         let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
         let token = StoredToken(.granted("bob"), received: .distantPast)
         let signIn = SharedFence(token, number: 2, owner: "me", after: signOut)
@@ -117,7 +117,7 @@ struct ChangedUserTests {
         return fleet
     }
 
-    @Test func `43: a sign-in ends the session first that a sign-out elsewhere has ended, though nothing was read since`() {
+    @Test func `43: a sign-in after a sign-out elsewhere first ends the service's own session, even without a read between`() {
         let fleet = annas()
         _ = fleet.signOut(0)
         #expect(fleet.signIn(1, with: .granted("ben"))?.storeFailure == nil)
@@ -126,7 +126,7 @@ struct ChangedUserTests {
         #expect(fleet.call(0).value?.value == "ben", "a sign-in after a sign-out ends no session")
     }
 
-    @Test func `34: a caller that waits for a token of the last user's doesn't get that of a sign-in here`() throws {
+    @Test func `34: a caller that waits for the last user's token doesn't get that of a sign-in at its own service`() throws {
         let fleet = annas()
         fleet.advance(by: .seconds(3550))
         let waiting = fleet.call(1), load = try fleet.load(1)
@@ -150,7 +150,7 @@ struct ChangedUserTests {
     }
 
     @Test(arguments: [true, false])
-    func `34: a sign-out that a load learns of after it was given up ends the session, too`(hasToken: Bool) throws {
+    func `34: a given-up load that learns of a sign-out ends the session, too`(hasToken: Bool) throws {
         let fleet = Fleet(isRepeatable: true)
         _ = fleet.signIn(0, with: .granted("old"))
         fleet.advance(by: .seconds(4000))

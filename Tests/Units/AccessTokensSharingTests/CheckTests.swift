@@ -36,12 +36,12 @@ struct CheckTests {
         #expect(machine.state.cached?.refreshFrom == refresh)
     }
 
-    @Test func `in the soft window a refresh is due, which looks, too`() {
+    @Test func `a refresh in the soft window takes the place of a look`() {
         var machine = machine()
         #expect(started(&machine, at: .seconds(2_800)).map(\.isCheck) == [false])
     }
 
-    @Test func `a refusal during a look has caused the load that follows`() {
+    @Test func `a refusal during a look counts as the cause of the load that follows`() {
         var machine = machine()
         let look = started(&machine, at: .seconds(10))
         machine.invalidate(.granted("first"), at: .seconds(10))
@@ -51,13 +51,13 @@ struct CheckTests {
         #expect(machine.rejections.loads == [.seconds(11)])
     }
 
-    @Test func `without an interval nothing is due before the soft window`() {
+    @Test func `without an interval no look is due before the soft window`() {
         let machine = machine(checkEvery: nil)
         #expect(machine.snapshot.hit.nothingDueUntil == machine.state.cached?.refreshFrom)
     }
 
     @Test(arguments: [Duration.seconds(-5), .zero, .milliseconds(999), .seconds(1), .seconds(Int64.max)])
-    func `an interval is a second at least and overflows no sum`(interval: Duration) {
+    func `a check interval is at least a second, and overflows nothing`(interval: Duration) {
         let sharing = TokenSharing(checkEvery: interval)
         let expected = min(max(interval, .seconds(1)), RefreshPolicy.longestLifetime)
         #expect(sharing.checkEvery == expected)

@@ -31,7 +31,7 @@ struct CheckedFleetTests {
         #expect(try fleet.load(1).previous == nil)
     }
 
-    @Test func `hits that come during a look start no other, and get their token at once`() {
+    @Test func `hits during a look start no other look, and get their token at once`() {
         let store = OddSharedStore()
         let fleet = checked(store)
         let before = store.log.entries.count
@@ -49,7 +49,7 @@ struct CheckedFleetTests {
         #expect(fleet.loaders.map(\.loadCount) == [0, 0])
     }
 
-    @Test func `a service that is not asked doesn't look`() {
+    @Test func `a service without callers doesn't look`() {
         let store = OddSharedStore()
         let fleet = checked(store)
         let before = store.log.entries.count
@@ -95,7 +95,7 @@ struct CheckedFleetTests {
         #expect(fleet.services[1].cachedToken == nil)
     }
 
-    @Test func `looks don't bring the refresh forward`() throws {
+    @Test func `looks don't make the refresh start earlier`() throws {
         let fleet = checked(count: 1)
         for _ in 0..<260 {
             fleet.advance(by: .seconds(10))
@@ -123,7 +123,7 @@ struct CheckedFleetTests {
         #expect(caller.value?.value == "second")
     }
 
-    @Test func `a look writes the sign-in first that the store has missed`() {
+    @Test func `a look first writes a sign-in that the store has missed`() {
         let store = OddSharedStore()
         let fleet = checked(store)
         store.isDown = true

@@ -54,7 +54,7 @@ private final class ContraryStore: SharedTokenStore {
     }
 }
 
-@Suite("A store that doesn't keep to its seam")
+@Suite("A store that breaks its contract")
 struct ContraryStoreTests {
     /// Two services whose token has expired.
     private func fleet() throws -> (Fleet, ContraryStore) {
@@ -69,7 +69,7 @@ struct ContraryStoreTests {
         return (fleet, try #require(front))
     }
 
-    @Test func `a store that wakes those who wait although nothing has changed is asked once a second`() throws {
+    @Test func `a store whose waits end without a change is read about once a second`() throws {
         let (fleet, store) = try fleet()
         _ = fleet.call(0)
         let load = try fleet.load(0)
@@ -82,7 +82,7 @@ struct ContraryStoreTests {
         #expect(caller.value?.value == "second")
     }
 
-    @Test func `a conflict with the very record that a mark names is a failure of the store, and nothing is presented`() throws {
+    @Test func `a conflict with the very record that a mark replaces is a store failure, and nothing is presented`() throws {
         let (fleet, store) = try fleet()
         store.state.withLock { ($0.swaps, $0.count) = (0, 0) }
         #expect(fleet.call(0).code == .storeFailed)
@@ -90,8 +90,7 @@ struct ContraryStoreTests {
         #expect(fleet.loaders[0].loadCount == 0)
     }
 
-    @Test func `a conflict with the very record that a save names is a failure of the store, and the save is tried again`() throws
-    {
+    @Test func `a conflict with the very record that a save replaces is a store failure, and the save is tried again`() throws {
         let (fleet, store) = try fleet()
         let caller = fleet.call(0)
         let load = try fleet.load(0)
@@ -105,7 +104,7 @@ struct ContraryStoreTests {
         #expect(fleet.record?.token?.value == "second")
     }
 
-    @Test func `a conflict with the very record that a sign-out names is a failure of the store`() throws {
+    @Test func `a conflict with the very record that a sign-out replaces is a store failure`() throws {
         let (fleet, store) = try fleet()
         store.state.withLock { ($0.swaps, $0.count) = (0, 0) }
         #expect(fleet.signOut(0)?.storeFailure != nil)

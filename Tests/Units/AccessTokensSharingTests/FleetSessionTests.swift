@@ -21,7 +21,7 @@ struct FleetSessionTests {
     }
 
     @Test(arguments: 0..<12)
-    func `43: a refused request that asks during a sign-in, which has yet to learn of a sign-out, gets the reset error`(
+    func `43: a refused request during a sign-in that doesn't know of a sign-out yet gets the reset error`(
         rounds: Int
     ) {
         let fleet = Fleet(), elsewhere = Stage(), anna = AccessToken.granted("anna")
@@ -54,7 +54,7 @@ struct FleetSessionTests {
         #expect(fleet.loaders[1].loadCount == 0)
     }
 
-    @Test func `45: it waits until the record has what a load brought`() throws {
+    @Test func `45: drain waits until the record has the token of a running load`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3_000))
@@ -67,7 +67,9 @@ struct FleetSessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `45: a load that waits for another process's mark begins only if a caller waits for it`(isAwaited: Bool) throws {
+    func `45: during a drain, a load that waits for another process's mark begins only if a caller waits for it`(isAwaited: Bool)
+        throws
+    {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3_550))
@@ -90,7 +92,7 @@ struct FleetSessionTests {
         #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
     }
 
-    @Test func `45: it waits until a mark without a purpose is taken back`() throws {
+    @Test func `45: drain waits until a mark that has lost its purpose is taken back`() throws {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))

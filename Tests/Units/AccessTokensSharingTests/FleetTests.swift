@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Services that share one grant")
 struct FleetTests {
-    @Test func `one service loads and the others adopt what it brings`() throws {
+    @Test func `one service loads, and the others adopt its token`() throws {
         let fleet = Fleet(3)
         _ = fleet.signIn(0, with: .granted("first"))
         #expect(fleet.call(1).value?.value == "first")
@@ -22,7 +22,7 @@ struct FleetTests {
         #expect(fleet.loaders.map(\.loadCount) == [1, 0, 0])
     }
 
-    @Test func `a refresh token is presented as the record has it, not as memory does`() throws {
+    @Test func `the refresh token presented is the record's, not the one in memory`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         _ = fleet.call(1)
@@ -47,7 +47,7 @@ struct FleetTests {
         #expect(fleet.record?.mark == nil)
     }
 
-    @Test func `an adopted token is as old as the record says`() throws {
+    @Test func `an adopted token's age is taken from the record`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3000))
@@ -92,7 +92,7 @@ struct FleetTests {
         #expect(fleet.record?.token?.value == "again")
     }
 
-    @Test func `a sign-in during a load that is slow to end is written, and none of its writes is taken for it`() throws {
+    @Test func `a sign-in during slow loads is written, and stays when they end`() throws {
         let fleet = Fleet(1)
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
@@ -109,7 +109,7 @@ struct FleetTests {
         #expect(fleet.record?.token?.value == "second")
     }
 
-    @Test func `a sign-out is learnt at the next read, and callers get the reset error`() throws {
+    @Test func `a service learns of a sign-out at its next read, and its callers get the reset error`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         _ = fleet.call(1)
@@ -119,7 +119,7 @@ struct FleetTests {
         #expect(fleet.services[1].cachedToken == nil)
     }
 
-    @Test func `a sign-out hands over what only the record has`() throws {
+    @Test func `a sign-out hands over a token that only the record has`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         let change = fleet.signOut(1)
@@ -128,7 +128,7 @@ struct FleetTests {
         #expect(try fleet.load(1).previous == nil)
     }
 
-    @Test func `what memory and record both have is handed over once`() throws {
+    @Test func `a token that memory and record both have is handed over once`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         _ = fleet.call(1)
@@ -144,7 +144,7 @@ struct FleetTests {
         #expect(fleet.loaders[0].loadCount == 0)
     }
 
-    @Test func `in the soft window a foreign mark ends the attempt silently`() throws {
+    @Test func `in the soft window another service's mark ends a refresh attempt silently`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         _ = fleet.call(1)
@@ -159,7 +159,7 @@ struct FleetTests {
         #expect(fleet.services[1].cachedToken?.value == "second")
     }
 
-    @Test func `a silent holder's mark is respected for the doubt, then the token is presented once more`() throws {
+    @Test func `a silent holder's mark is respected until the doubt has passed, and then the token is presented again`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
@@ -201,7 +201,7 @@ struct FleetTests {
         #expect(fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
     }
 
-    @Test func `a refused grant is the fleet's, until a person tries again`() throws {
+    @Test func `a refused grant counts for the whole fleet, until retryNow`() throws {
         let fleet = Fleet(3)
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
@@ -219,7 +219,7 @@ struct FleetTests {
         #expect(try fleet.load(2).previous?.refreshToken == "first's grant")
     }
 
-    @Test func `a failure that saved a new refresh token costs one, so the pause is the longest`() throws {
+    @Test func `after a failure that saved a new refresh token, the pause is the longest`() throws {
         let fleet = Fleet()
         let caller = fleet.call(0)
         let grant = AccessToken("", lifetime: .zero, refreshToken: "new")
@@ -233,7 +233,7 @@ struct FleetTests {
         #expect(try fleet.load(0).previous?.refreshToken == "new")
     }
 
-    @Test func `a hit looks at nothing but memory`() throws {
+    @Test func `a hit reads only memory`() throws {
         let counter = CountingStore()
         let fleet = Fleet(1, store: { counter.over($0) })
         let caller = fleet.call(0)
@@ -266,7 +266,7 @@ final class CountingStore: Sendable {
         }
     }
 
-    @Test func `whether a user is signed in is read in the record, without a load`() throws {
+    @Test func `the record tells whether a user is signed in, without a load`() throws {
         let fleet = Fleet()
         func ask(_ index: Int) -> SignInState.Code? {
             fleet.stage.start { [service = fleet.services[index]] in await service.signInState() }.value?.code
@@ -282,7 +282,7 @@ final class CountingStore: Sendable {
         #expect(fleet.loaders.map(\.loadCount) == [0, 0])
     }
 
-    @Test func `a shared store that is down leaves open whether a user is signed in, but not after a sign-out here`() throws {
+    @Test func `while a shared store is down the sign-in state is unknown, except after a sign-out here`() throws {
         let clock = ManualClock(), store = SimulatedSharedStore(clock: clock), fleet = Fleet(store: { _ in store })
         func ask() -> SignInState? {
             fleet.stage.start { [service = fleet.services[0]] in await service.signInState() }.value

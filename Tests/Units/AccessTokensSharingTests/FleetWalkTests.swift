@@ -81,7 +81,7 @@ struct FleetWalkTests {
         walk.tell("\(kind), 3 processes, \(faults)")
     }
 
-    @Test func `30: a crash before the request loses nothing, not even with a second attempt of each`() async {
+    @Test func `30: a crash before the request loses no session, not even if each process tries twice`() async {
         let faults = FleetWorld.Faults(crashes: 1, lostSwaps: .everyday(0, thorough: 1))
         let walk = await Walk(from: FleetWorld(.soft, processes: 2, flights: 2, faults: faults))
         #expect(walk.violations.isEmpty && walk.stuck == 0, "\(walk.fates)")
@@ -115,7 +115,7 @@ struct FleetWalkTests {
     }
 
     @Test(arguments: [10, 15, 30, 60])
-    func `51: no holder is so slow that a take-over within a stated grace period loses its session`(seconds: Int) async {
+    func `51: a take-over within a stated grace period loses no session, however slow the holder is`(seconds: Int) async {
         let grace = Duration.seconds(seconds)
         let facts = FleetWorld.Facts(grace: grace, isSlow: true)
         let faults = FleetWorld.Faults(crashes: 1)
@@ -149,7 +149,9 @@ struct FleetWalkTests {
     }
 
     @Test(arguments: FleetWorld.ServerKind.allCases)
-    func `37: nor does one that is started again for each attempt`(kind: FleetWorld.ServerKind) async {
+    func `37: a process that is refused for its own fault and restarted for each attempt signs out no other`(
+        kind: FleetWorld.ServerKind
+    ) async {
         let facts = FleetWorld.Facts(misfit: 0, isMisfitRestarted: true)
         let count = Int.everyday(2, thorough: 3)
         let walk = await Walk(from: FleetWorld(kind, processes: count, flights: 3, faults: .init(), facts: facts))

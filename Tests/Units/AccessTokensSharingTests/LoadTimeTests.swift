@@ -11,7 +11,7 @@ import Testing
     private var record: GrantRecord? { store.contents.flatMap { try? GrantRecordFormat.decode($0.bytes) } }
 
     @Test(arguments: [(29, nil, true), (30, nil, false), (13, 30, true), (14, 30, false), (4, 10, true), (5, 10, false)])
-    func `26: a loader that checks its time right before it sends presents nothing too late`(
+    func `26: a loader that checks its time right before it sends presents no token too late`(
         pause: Int, grace: Int?, isSent: Bool
     ) {
         let environment = TokenService.Environment.driven(
@@ -33,7 +33,7 @@ import Testing
         #expect(record?.mark == nil && record?.trouble == nil, "nothing was sent, so no service waits")
     }
 
-    @Test func `outside of a load there is time`() throws {
+    @Test func `outside a load the time check passes`() throws {
         try LoadTime.check()
     }
 }

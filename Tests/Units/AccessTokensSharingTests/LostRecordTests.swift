@@ -22,7 +22,7 @@ struct LostRecordTests {
         _ = await fleet.memory.swap(bytes, ifAt: fleet.memory.contents?.revision)
     }
 
-    @Test func `a service whose record was removed says so, and presents nothing`() async throws {
+    @Test func `a service whose record was removed reports that, and presents nothing`() async throws {
         let (fleet, _) = try await fleet()
         await put(Data(), in: fleet)
         #expect(fleet.call(0).value?.value == "second", "a token that is good is handed out")
@@ -33,7 +33,7 @@ struct LostRecordTests {
         #expect(fleet.loaders[0].loadCount == 1)
     }
 
-    @Test func `a sign-in after a removal ends the session of those who knew the record before, and is adopted`() async throws {
+    @Test func `a sign-in after a removal ends the sessions that knew the old record, and is adopted`() async throws {
         let (fleet, _) = try await fleet()
         await put(Data(), in: fleet)
         fleet.advance(by: .seconds(3550))
@@ -44,7 +44,7 @@ struct LostRecordTests {
         #expect(fleet.call(0).value?.value == "third")
     }
 
-    @Test func `an older record is not adopted as a younger one, and its refresh token is not presented`() async throws {
+    @Test func `an older record isn't adopted in place of a newer one, and its refresh token is not presented`() async throws {
         let (fleet, older) = try await fleet()
         fleet.advance(by: .seconds(3550))
         await put(older, in: fleet)
@@ -57,7 +57,7 @@ struct LostRecordTests {
         #expect(fleet.call(1).value?.value == "third")
     }
 
-    @Test func `a tombstone that is lost lets no token come back`() async throws {
+    @Test func `a lost tombstone brings no old token back`() async throws {
         let (fleet, older) = try await fleet()
         _ = fleet.signOut(0)
         await put(older, in: fleet)
@@ -65,7 +65,7 @@ struct LostRecordTests {
         #expect(fleet.loaders[0].loadCount == 1)
     }
 
-    @Test func `a repeatable load goes on from a removed record`() async throws {
+    @Test func `a repeatable load goes on after its record was removed`() async throws {
         let (fleet, _) = try await fleet(isRepeatable: true)
         await put(Data(), in: fleet)
         fleet.advance(by: .seconds(3550))
@@ -88,7 +88,7 @@ struct LostRecordTests {
         #expect(second.value?.value == "third")
     }
 
-    @Test func `an empty record is one that isn't there`() async throws {
+    @Test func `an empty record counts as absent`() async throws {
         let fleet = Fleet()
         await put(Data(), in: fleet)
         let caller = fleet.call(0)

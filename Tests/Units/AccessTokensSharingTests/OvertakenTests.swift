@@ -182,7 +182,7 @@ struct OvertakenTests {
         Fleet(isRepeatable: isRepeatable, store: { [store] in store.over($0) })
     }
 
-    @Test func `34: a sign-in that took effect late and was renewed by another service ends no session of its own`() throws {
+    @Test func `34: a sign-in that took effect late and was renewed elsewhere doesn't end its own service's session`() throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
@@ -197,7 +197,7 @@ struct OvertakenTests {
         #expect(fleet.retry(1, insteadOf: .granted("ben")).value?.value == "ben's next")
     }
 
-    @Test func `34: a sign-in after one that was never saved is a change of user for those who have signed in since`() {
+    @Test func `34: a sign-in after one that was never saved is a change of user for sessions begun since`() {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         store.next(.fails)
@@ -209,8 +209,7 @@ struct OvertakenTests {
         #expect(fleet.call(0).value?.value == "anna's last")
     }
 
-    @Test func `36: what a service has loaded in memory after a sign-out is over once another service's sign-in has come`() throws
-    {
+    @Test func `36: a token loaded in memory after a sign-out is dropped once another service's sign-in has come`() throws {
         let fleet = fleet(isRepeatable: true)
         _ = fleet.signIn(0, with: .granted("anna"))
         store.next(.fails, .fails)
@@ -223,7 +222,7 @@ struct OvertakenTests {
         #expect(retry.code == .reset && fleet.call(1).value?.value == "anna's next")
     }
 
-    @Test func `34: a load in memory for a session that another service has ended brings no token after it`() throws {
+    @Test func `34: a load in memory for a session that another service has ended installs no token`() throws {
         let fleet = fleet(isRepeatable: true)
         _ = fleet.signIn(0, with: .granted("anna"))
         store.next(.fails, .fails, .fails)
@@ -242,7 +241,7 @@ struct OvertakenTests {
     }
 
     @Test(arguments: [true, false])
-    func `a sign-in that comes before the service knows that its last one was overtaken signs the other's session out`(
+    func `a sign-in after one that was overtaken unnoticed signs out the other service's session`(
         isSettled: Bool
     ) async throws {
         let memory = InMemorySharedTokenStore()
@@ -272,7 +271,7 @@ struct OvertakenTests {
             })
     }
 
-    @Test func `a sign-in that follows one that is just found to be overtaken signs the other's session out`() {
+    @Test func `a sign-in after one just found to be overtaken signs out the other service's session`() {
         let first = SharedFence(StoredToken(.granted("mine"), received: .distantPast), number: 1, owner: "me", after: nil)
         var second = SharedFence(StoredToken(.granted("next"), received: .distantPast), number: 2, owner: "me", after: first)
         second.followsSettled()

@@ -16,7 +16,7 @@ struct PausedFleetTests {
         return fleet
     }
 
-    @Test func `29: a service that is told to wait adopts a younger token that another has saved`() throws {
+    @Test func `29: a pausing service adopts a younger token that another service has saved`() throws {
         let fleet = try paused()
         #expect(fleet.call(0).code == .loadFailed)
         _ = fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
@@ -41,7 +41,7 @@ struct PausedFleetTests {
         #expect(fleet.call(0).value?.value == "second", "the gate is open again")
     }
 
-    @Test func `35: a sign-in elsewhere whose access token has expired is a grant to load with`() throws {
+    @Test func `35: a sign-in elsewhere whose access token has expired is used as a grant`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3595))
@@ -63,7 +63,7 @@ struct PausedFleetTests {
         #expect(fleet.call(0).code == .reset)
     }
 
-    @Test func `a pause holds for all who look in vain, and the store is read once a second at most`() throws {
+    @Test func `a pause holds while looks find nothing, and the store is read at most once a second`() throws {
         let store = OddSharedStore()
         let fleet = try paused(store)
         let before = store.log.entries.count
@@ -91,7 +91,7 @@ struct PausedFleetTests {
         #expect(caller.value?.value == "second")
     }
 
-    @Test func `callers who come during a look wait for it, and a person's new attempt begins after it`() throws {
+    @Test func `callers that come during a look wait for it, and a load after retryNow begins after it`() throws {
         let store = OddSharedStore()
         let fleet = try paused(store)
         store.hold()
@@ -121,7 +121,7 @@ struct PausedFleetTests {
     }
 
     @Test(arguments: [true, false])
-    func `a person's new attempt ends with a sign-in, and the fleet's next failure counts`(signsOut: Bool) throws {
+    func `an attempt of retryNow ends with a sign-in, and the fleet's next failure counts`(signsOut: Bool) throws {
         let fleet = try paused()
         _ = fleet.call(1)
         fleet.stage.start { [service = fleet.services[1]] in await service.retryNow() }
@@ -132,7 +132,7 @@ struct PausedFleetTests {
         try expectsPause(of: fleet)
     }
 
-    @Test func `a person's new attempt ends with the token that a look brings, and the fleet's next failure counts`() throws {
+    @Test func `an attempt of retryNow ends with the token that a look finds, and the fleet's next failure counts`() throws {
         let store = OddSharedStore()
         let fleet = Fleet(store: { store.over($0) })
         _ = fleet.signIn(0, with: .granted("first"))

@@ -25,7 +25,7 @@ private struct SlowSwapStore: SharedTokenStore {
     }
 }
 
-@Suite("Sign-ins and sign-outs that a shared store hears of late")
+@Suite("Sign-ins and sign-outs that reach a shared store late")
 struct PendingFenceTests {
     private let store = OddSharedStore()
 
@@ -65,7 +65,7 @@ struct PendingFenceTests {
         #expect(fleet.loaders[0].loadCount == 0)
     }
 
-    @Test func `what a sign-out that a flight writes finds in the record is handed over once`() throws {
+    @Test func `a grant that a load finds in the record when it writes a pending sign-out is handed over once`() throws {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.isDown = true
@@ -79,7 +79,7 @@ struct PendingFenceTests {
         #expect(fleet.discarded.entries == ["theirs signedOut"])
     }
 
-    @Test func `what a sign-out found is handed over although only its second attempt learns that it stands`() throws {
+    @Test func `a grant that a sign-out replaced is handed over, even if only its second attempt learns of its success`() throws {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.next(.isLate)
@@ -91,7 +91,7 @@ struct PendingFenceTests {
         #expect(fleet.discarded.entries == ["theirs signedOut"])
     }
 
-    @Test func `what a sign-in put aside isn't forgotten for the sign-out that follows before the store has answered`() throws {
+    @Test func `a sign-out before the store has answered also returns the grant that the preceding sign-in replaced`() throws {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.next(.isLate)
@@ -115,7 +115,7 @@ struct PendingFenceTests {
         #expect(fleet.discarded.entries == ["mine signedOut"])
     }
 
-    @Test func `what a sign-out would have put aside is signed out, also if a sign-in has followed`() throws {
+    @Test func `a grant that a failed sign-out should have replaced counts as signed out, even after a later sign-in`() throws {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.isDown = true
@@ -141,7 +141,7 @@ struct PendingFenceTests {
         #expect(fleet.discarded.entries == ["mine superseded"])
     }
 
-    @Test func `what a sign-in put aside is handed over once, however many follow before the store has answered`() {
+    @Test func `a grant replaced by a sign-in is handed over once, however many fences follow before the store answers`() {
         var first = SharedFence(StoredToken(.granted("first"), received: .distantPast), number: 1, owner: "me", after: nil)
         var record = GrantRecord(write: "theirs", generation: 1, token: .granted("theirs"))
         first.noteAttempt(over: record)
@@ -155,7 +155,7 @@ struct PendingFenceTests {
         #expect(second.displaced(in: record).map(\.token.value) == ["first"])
     }
 
-    @Test func `what a sign-in puts aside is replaced, not signed out, once the sign-out before it is settled`() {
+    @Test func `a grant that a sign-in replaces counts as replaced, not signed out, once the earlier sign-out is settled`() {
         let signOut = SharedFence(nil, number: 1, owner: "me", after: nil)
         var signIn = SharedFence(StoredToken(.granted("mine"), received: .distantPast), number: 2, owner: "me", after: signOut)
         let record = GrantRecord(write: "theirs", generation: 2, token: .granted("theirs"))
@@ -173,7 +173,9 @@ struct PendingFenceTests {
         }
     }
 
-    @Test func `46: a store that doesn't answer gets sixteen operations in two minutes, and more after a sign-out`() throws {
+    @Test func `46: a store that doesn't answer gets at most sixteen operations in two minutes, and more after a sign-out`()
+        throws
+    {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
@@ -187,7 +189,7 @@ struct PendingFenceTests {
         #expect(store.log.entries.count == before + 33, "it is asked to hear of the sign-out")
     }
 
-    @Test func `a store that doesn't answer gets sixteen operations, and more once it answers`() throws {
+    @Test func `a store that doesn't answer gets at most sixteen operations, and more once it answers`() throws {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3550))
@@ -202,7 +204,7 @@ struct PendingFenceTests {
         #expect(try fleet.load(0).previous?.value == "first")
     }
 
-    @Test func `another service's later sign-in isn't undone by a sign-out whose first attempt had no answer`() throws {
+    @Test func `a sign-out whose first answer was lost doesn't undo another service's later sign-in`() throws {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.next(.losesAnswer)
@@ -213,7 +215,7 @@ struct PendingFenceTests {
         #expect(fleet.call(0).value?.value == "later")
     }
 
-    @Test func `what a sign-in put aside is handed over once, though a sign-out came before its lost answer was settled`() {
+    @Test func `a grant replaced by a sign-in is handed over once, even if a sign-out comes before its lost answer is settled`() {
         let fleet = fleet()
         _ = fleet.signIn(1, with: .granted("theirs"))
         store.next(.losesAnswer)
@@ -235,7 +237,7 @@ struct PendingFenceTests {
     }
 
     @Test(arguments: [true, false])
-    func `34: what a service could not even ask the store about undoes no later change of user`(isSignOut: Bool) {
+    func `34: a fence that never reached the store undoes no later change of user`(isSignOut: Bool) {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
@@ -266,7 +268,7 @@ struct PendingFenceTests {
         #expect(fleet.record?.isTombstone == true)
     }
 
-    @Test func `34: a sign-in that another follows while the store is late is handed over once`() {
+    @Test func `34: a sign-in that is followed by another one while the store is late is handed over once`() {
         let clock = ManualClock(), stage = Stage(), memory = InMemorySharedTokenStore(), discarded = Log<String>()
         let service = TokenService(
             sharedStore: SlowSwapStore(store: memory, clock: clock), environment: .driven(by: stage, clock: clock, seed: 1),

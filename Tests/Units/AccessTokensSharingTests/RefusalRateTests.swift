@@ -26,7 +26,7 @@ struct RefusalRateTests {
     }
 
     @Test(arguments: zip([1, 2, 10, 50, 2], [Surface.service, .service, .service, .service, .shared]))
-    func `49: with tokens that are really revoked the server gets at most 5 loads in 30 s, and each failed call learns when`(
+    func `49: if tokens are really revoked, the server gets at most 5 loads in 30 s, and failed calls learn when`(
         percent: Int, surface: Surface
     ) throws {
         let trial = RefusalTrial(refusing: percent, surface: surface, revokes: true)
@@ -38,7 +38,9 @@ struct RefusalRateTests {
 
     // Platforms return the same token for a workload until it expires.
     @Test(arguments: zip([2, 10, 2, 2], [Surface.service, .service, .key, .shared]))
-    func `49: the same holds at a server that issues the same token until it expires`(percent: Int, surface: Surface) throws {
+    func `49: with a server that issues one token until it expires, at most r² of the calls fail`(percent: Int, surface: Surface)
+        throws
+    {
         let trial = RefusalTrial(refusing: percent, surface: surface, isCached: true)
         trial.run()
         let rate = Double(percent) / 100, expected = rate * rate * Double(trial.calls)

@@ -20,7 +20,7 @@ struct RefusedFleetTests {
         #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
     }
 
-    @Test func `37: a refusal that is one service's own fault signs no other out, and the next token heals it`() throws {
+    @Test func `37: a refusal that is one service's own fault signs out no other, and the next token ends it`() throws {
         let fleet = fleet(3)
         try refuse(0, in: fleet)
         let second = fleet.call(1), third = fleet.call(2)
@@ -31,7 +31,7 @@ struct RefusedFleetTests {
         #expect(fleet.loaders.map(\.loadCount) == [1, 1, 0])
     }
 
-    @Test func `37: a refusal of two services expires, and then a third presents the token`() throws {
+    @Test func `37: a refusal confirmed by two services expires, and then a third presents the token`() throws {
         let fleet = fleet(3)
         try refuse(0, in: fleet)
         try refuse(1, in: fleet)
@@ -61,7 +61,9 @@ struct RefusedFleetTests {
         }
     }
 
-    @Test func `37: if the grant is really gone, each service hears of it, and a third presents it once`() throws {
+    @Test func `37: if the grant is really gone, at most three services present it, and the others are refused without a load`()
+        throws
+    {
         let fleet = fleet(4)
         // The second service is new: nothing shows whether its client is accepted.
         for index in [1, 0, 2] { try refuse(index, in: fleet) }
@@ -72,7 +74,7 @@ struct RefusedFleetTests {
         for index in 0...3 { #expect(fleet.call(index).value?.value == "new") }
     }
 
-    @Test func `37: a service that has loaded a token counts, too, and one sign-in later no longer`() throws {
+    @Test func `37: a service that has loaded a token counts as accepted, until the next sign-in`() throws {
         let fleet = Fleet(4)
         _ = fleet.signIn(3, with: AccessToken("", lifetime: .zero, refreshToken: "r1"))
         let caller = fleet.call(0)
@@ -87,7 +89,7 @@ struct RefusedFleetTests {
         #expect(fleet.record?.trouble?.refuser == nil)
     }
 
-    @Test func `37: a service that was refused itself doesn't ask again when the fleet's refusal expires`() throws {
+    @Test func `37: a service that was refused itself doesn't load again when the fleet's refusal expires`() throws {
         let fleet = fleet(2)
         try refuse(0, in: fleet)
         try refuse(1, in: fleet)
@@ -96,7 +98,7 @@ struct RefusedFleetTests {
         #expect(fleet.loaders.map(\.loadCount) == [1, 1])
     }
 
-    @Test func `37: the same service's second refusal counts for it alone`() throws {
+    @Test func `37: a second refusal of the same service counts for that service alone`() throws {
         let fleet = fleet(2)
         for _ in 1...2 {
             try refuse(0, in: fleet)
@@ -107,7 +109,7 @@ struct RefusedFleetTests {
         #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
     }
 
-    @Test func `37: a failure of another kind in between doesn't make a first refusal a second one`() throws {
+    @Test func `37: a failure of another kind doesn't turn a service's first refusal into a second one`() throws {
         var cockpit = Cockpit()
         var failed = expired
         failed.trouble = .init(failures: 2, owner: "other", refuser: "me", isRefused: false, pause: .zero, time: 900)

@@ -3,7 +3,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-@Suite("Guarantee 19 with a shared grant: each load that is told to start is told to end")
+@Suite("Guarantee 19 with a shared grant: each event of a load's start is followed by one of its end")
 struct SharedEventTests {
     private typealias Machine = TokenService.StateMachine
 
@@ -21,21 +21,21 @@ struct SharedEventTests {
         return machine
     }
 
-    @Test func `19: a load that spends nothing, since no caller waits`() {
+    @Test func `19: a load that spends nothing, since no caller waits, ends with the event loadDropped`() {
         var machine = machine()
         machine.callersJoined(0, isAwaited: false)
         machine.ended(.gaveUp, by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadDropped 1"])
     }
 
-    @Test func `19: a load in whose place another one begins`() {
+    @Test func `19: a load in whose place another one begins ends with the event loadDropped`() {
         var machine = machine()
         machine.callersJoined(0, isAwaited: true)
         machine.ended(.newGrant, by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadDropped 1", "loadStarted 2"])
     }
 
-    @Test func `19: a refresh ahead beside another service's; a look starts no load and ends none`() {
+    @Test func `19: a refresh ahead that gives way to another service's ends with the event loadDropped`() {
         var machine = machine()
         machine.ended(.token(.granted("a"), age: .zero, isAdopted: true), by: 1, at: .zero)
         #expect(told(&machine) == ["loadStarted 1", "restored 1"])
@@ -44,7 +44,7 @@ struct SharedEventTests {
         #expect(told(&machine) == ["refreshStarted 2", "loadDropped 2"])
     }
 
-    @Test func `19: a load whose store fails has failed`() {
+    @Test func `19: a load whose store fails ends with the event loadFailed`() {
         var machine = machine()
         machine.ended(.failed(.storeIsLate, retryAfter: nil, isCostly: false), by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadFailed 1"])

@@ -6,28 +6,28 @@ import Testing
 
 @Suite("A flight of a shared grant")
 struct SharedFlightTests {
-    @Test func `26: a refresh token is presented only after the own mark stands in its record`() {
+    @Test func `26: a refresh token is presented only after the service's own mark stands in the record`() {
         var cockpit = Cockpit()
         let step = cockpit.take(.read(seen(expired)))
         #expect(step.written?.mark?.owner == "me" && step.written?.generation == 3)
         #expect(cockpit.take(.swapped(.init("2"))) == .load(previous: expired.token))
     }
 
-    @Test func `26: who was stopped between mark and request reads again`() {
+    @Test func `26: a service that was stopped between mark and request reads the record again`() {
         var cockpit = Cockpit()
         _ = cockpit.take(.read(seen(expired)))
         cockpit.moment.now = .seconds(30)
         #expect(cockpit.take(.swapped(.init("2"))) == .read)
     }
 
-    @Test func `27: a store that can't be written spends nothing`() {
+    @Test func `27: while the store can't be written, no refresh token is spent`() {
         var cockpit = Cockpit()
         _ = cockpit.take(.read(seen(expired)))
         #expect(cockpit.take(.storeFailed(storeDown)) == .read)
         #expect(cockpit.take(.read(seen(expired))).outcome == .failed(storeDown))
     }
 
-    @Test func `28: a token is saved before the flight ends with it, in place of the record that was spent`() throws {
+    @Test func `28: a token is saved in place of the spent record before the flight ends with it`() throws {
         var cockpit = Cockpit()
         _ = try cockpit.present(expired)
         guard case .swap(let saved, ifAt: .init("2")) = cockpit.take(.loaded(.granted("new"))) else { throw Cockpit.Unexpected() }
@@ -47,7 +47,7 @@ struct SharedFlightTests {
         #expect(step == .swap(try #require(step.written), ifAt: .init("5")))
     }
 
-    @Test func `28: whose record has moved on adopts theirs and hands its own token over`() throws {
+    @Test func `28: a service whose record has moved on adopts the record's token and hands its own over`() throws {
         var cockpit = Cockpit()
         _ = try cockpit.present(expired)
         _ = cockpit.take(.loaded(.granted("mine")))
@@ -62,7 +62,7 @@ struct SharedFlightTests {
         #expect(step.outcome == .token(.granted("new"), age: .seconds(60), isAdopted: true))
     }
 
-    @Test func `29: who is refused adopts what another has saved meanwhile`() throws {
+    @Test func `29: a refused service adopts the token that another one has saved meanwhile`() throws {
         var cockpit = Cockpit()
         _ = try cockpit.present(expired)
         let step = cockpit.take(.failed(refused))
@@ -72,7 +72,7 @@ struct SharedFlightTests {
                 == .token(.granted("new"), age: .zero, isAdopted: true))
     }
 
-    @Test func `29: who is refused waits for another's mark, and never presents the token again`() throws {
+    @Test func `29: a refused service waits for another's mark, and never presents the token again`() throws {
         var knowledge = SharedFlight.Knowledge()
         knowledge.served = expired.fence
         var cockpit = Cockpit(knowing: knowledge)
@@ -90,7 +90,7 @@ struct SharedFlightTests {
         #expect(cockpit.take(.swapped(.init("6"))).outcome == .failed(refused))
     }
 
-    @Test func `a mark that is taken back brings no earlier stray mark back`() throws {
+    @Test func `taking back a mark restores no earlier stray mark`() throws {
         let marked = record(3, .granted("old"), age: 4_000, mark: "me")
         var cockpit = Cockpit { $0.strays = [StrayMark(write: marked.write, base: nil, restoring: expired)] }
         #expect(cockpit.take(.read(seen(marked))).written?.mark?.owner == "me")
@@ -99,7 +99,9 @@ struct SharedFlightTests {
     }
 
     @Test(arguments: [-1e9, 0, 1e9, 1e300])
-    func `32: a mark is waited out on the own clock from its first sight, whatever the record's times say`(received: Double) {
+    func `32: a mark's wait counts on the service's own clock from its first read, whatever the record's times say`(
+        received: Double
+    ) {
         var cockpit = Cockpit()
         cockpit.moment = .init(now: .seconds(77), wall: nil)
         var other = record(3, .granted("old"), mark: "other")
@@ -146,21 +148,23 @@ struct SharedFlightTests {
         #expect(pauses(notedAt: 1_000 + offset, knowing: known) == Self.eightDown)
     }
 
-    @Test func `32: a pause's rest is no more than what the store says, and its clock may step`() {
+    @Test func `32: the store's clock can only shorten a pause, even if it steps`() {
         #expect(pauses(notedAt: 5_000, age: { .seconds($0 + 3) }, knowing: known) == Self.eightDown, "it wasn't there before")
         #expect(pauses(notedAt: 5_000, age: { .seconds($0 + 3) }) == Array(Self.eightDown.dropFirst(3)))
         #expect(pauses(notedAt: 5_000, age: { $0 < 2 ? .seconds($0) : .zero }) == Self.eightDown)
     }
 
     @Test(arguments: [(1_000.0, 8), (997, 5), (992, 0), (900, 0), (1_001, 0), (4_600, 0)])
-    func `32: a new service goes by the wall clock, and asks at once if the failure is noted in its future`(
+    func `32: a new service dates a failure by the wall clock, and tries at once if that date is in the future`(
         noted: Double, seconds: Int
     ) {
         #expect(pauses(notedAt: noted) == Array(Self.eightDown.suffix(seconds)))
     }
 
     @Test(arguments: [(-5_000.0, 0), (-1, 0), (0, 0), (10, 10), (3_600, 3_600), (1e300, 3_600)])
-    func `33: an age is at least nothing and at most the life, whatever the clocks say`(age: Double, seconds: Int) {
+    func `33: a token's age is never negative and never more than its lifetime, whatever the clocks say`(
+        age: Double, seconds: Int
+    ) {
         #expect(record(1, age: age).age(at: 1_000) == .seconds(seconds))
         #expect(record(1, age: age).age(at: nil) == .seconds(3_600))
     }
@@ -195,7 +199,9 @@ struct SharedFlightTests {
 
     // RFC 9449: a token can only be used in requests with a proof by its key.
     @Test(arguments: [("mine", true), ("another", false), (nil, true)])
-    func `a sign-in elsewhere is adopted only if its token is of this service's key, or of none`(key: String?, isAdopted: Bool) {
+    func `a sign-in elsewhere is adopted only if its token is bound to this service's key, or to none`(
+        key: String?, isAdopted: Bool
+    ) {
         var cockpit = Cockpit({ $0.keyThumbprint = "mine" }, knowing: .init(generation: 4))
         let token = AccessToken("new", lifetime: .seconds(3_600), refreshToken: "grant", keyThumbprint: key)
         let step = cockpit.take(.read(seen(record(5, token))))
@@ -211,7 +217,7 @@ struct SharedFlightTests {
         #expect(repeatable.take(.loaded(.hour("new"))).outcome == .token(.hour("new"), age: .zero, isAdopted: false))
     }
 
-    @Test func `37: the fleet has one failure count, and its pause is everyone's`() throws {
+    @Test func `37: the fleet has one failure count, and its pause holds for every service`() throws {
         var cockpit = Cockpit()
         var failed = expired
         failed.trouble = .init(failures: 6, owner: "other", isRefused: false, pause: .zero, time: 900)
@@ -225,12 +231,12 @@ struct SharedFlightTests {
         #expect(failure.retryAfter == .seconds(30))
     }
 
-    @Test func `39: in the soft window a foreign mark ends the attempt silently`() {
+    @Test func `39: in the soft window another service's mark ends the attempt silently`() {
         var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
         #expect(cockpit.take(.read(seen(record(3, mark: "other")))).outcome == .gaveUp)
     }
 
-    @Test func `40: of those who would load at the same moment one does, and the others wait for it`() throws {
+    @Test func `40: of several services that would load at the same moment one does, and the others wait for it`() throws {
         var cockpit = Cockpit()
         _ = cockpit.take(.read(seen(expired)))
         let other = record(3, .granted("old"), age: 4_000, mark: "other")
@@ -250,7 +256,7 @@ struct SharedFlightTests {
     }
 
     @Test(arguments: [false, true])
-    func `41: a save that came to nothing is tried again until the store takes it`(isKeyLocked: Bool) throws {
+    func `41: a failed save is tried again until the store takes it`(isKeyLocked: Bool) throws {
         let failure = isKeyLocked ? SharedFlight.Failure.store(SealFailure(underlying: CancellationError())) : storeDown
         var cockpit = Cockpit()
         let marked = try cockpit.present(expired)
@@ -265,7 +271,7 @@ struct SharedFlightTests {
         #expect(cockpit.take(.swapped(.init("3"))).outcome == .token(.granted("new"), age: .zero, isAdopted: false))
     }
 
-    @Test func `42: a record says nothing of its token in holder, owner or write`() throws {
+    @Test func `42: a record's holder, owner and write reveal nothing about its token`() throws {
         var cockpit = Cockpit()
         let mark = try #require(cockpit.take(.read(seen(expired))).written)
         #expect(mark.write == "me.0.1" && mark.mark?.owner == "me")
@@ -274,7 +280,7 @@ struct SharedFlightTests {
         #expect(try GrantRecordFormat.decode(GrantRecordFormat.encode(mark)) == mark)
     }
 
-    @Test func `a record keeps when the refresh token expires, and its mark too`() throws {
+    @Test func `a record keeps the refresh token's expiration, also while it is marked`() throws {
         let end = Date(timeIntervalSinceReferenceDate: 0.1)
         let token = AccessToken("old", lifetime: .zero, refreshToken: "r", refreshTokenExpiration: end)
         var cockpit = Cockpit()
@@ -291,7 +297,8 @@ struct SharedFlightTests {
     }
 
     @Test(arguments: [true, false])
-    func `a record of version 1 is read with its sign-out, and its refusal counts for no other`(isTombstone: Bool) throws {
+    func `a record of version 1 is read with its sign-out, and its refusal counts for no other service`(isTombstone: Bool) throws
+    {
         var old = record(3, isTombstone ? nil : .granted("old"))
         old.fence = "other.fence.1"
         old.trouble = .init(failures: 2, owner: "other", isRefused: true, pause: .seconds(60), time: 900)

@@ -68,7 +68,7 @@ import TokenServiceConcurrency
         #expect(!other.isDone)
     }
 
-    @Test func `23: a service that was let go finds its grant in the record`() throws {
+    @Test func `23: an evicted service finds its grant in the record`() throws {
         let scene = Scene()
         scene.signIn(0, "a", with: .granted("first"))
         #expect(scene.counts() == [0, 0, 0])
@@ -85,7 +85,7 @@ import TokenServiceConcurrency
         #expect(scene.call(0, "a").value?.value == "second")
     }
 
-    @Test func `23: a token that is not saved yet keeps its service`() throws {
+    @Test func `23: an unsaved token keeps its service`() throws {
         let scene = Scene()
         let caller = scene.call(0, "a")
         let load = try scene.load(0, "a")
@@ -101,7 +101,7 @@ import TokenServiceConcurrency
         #expect(scene.counts() == [0, 0, 0])
     }
 
-    @Test func `23: a sign-out that the record hasn't heard of keeps its service until it has`() throws {
+    @Test func `23: a sign-out keeps its service until the record has it`() throws {
         let scene = Scene()
         scene.signIn(0, "a", with: .granted("first"))
         scene.stores["a"].isDown = true
@@ -116,7 +116,7 @@ import TokenServiceConcurrency
         #expect(scene.counts() == [0, 0, 0], "nothing is lost with it any more")
     }
 
-    @Test func `23: a mark that can't be taken back keeps its service until it is`() throws {
+    @Test func `23: a mark that can't be taken back keeps its service until it can`() throws {
         let scene = Scene()
         scene.signIn(0, "a", with: .granted("first"))
         scene.advance(by: .seconds(3_550))

@@ -26,7 +26,7 @@ struct SharedOutageTests {
         #expect(refused.code != .reset, "it is a token of the session")
     }
 
-    @Test func `44: until shortly before its end`() throws {
+    @Test func `44: a service hands the token out until shortly before its end`() throws {
         let (fleet, _, load) = try inLeeway()
         fleet.fail(load)
         fleet.advance(by: .seconds(49) - .milliseconds(1))
@@ -36,7 +36,7 @@ struct SharedOutageTests {
         #expect(fleet.services[1].cachedToken == nil)
     }
 
-    @Test func `44: also while another service is at it, and to one that last had an earlier token`() throws {
+    @Test func `44: a service hands the token out while another one loads, even if it last had an earlier token`() throws {
         let fleet = Fleet(3)
         _ = fleet.signIn(0, with: .granted("first"))
         #expect(fleet.call(1).value?.value == "first")
@@ -51,7 +51,7 @@ struct SharedOutageTests {
         #expect(caller.value?.value == "second")
     }
 
-    @Test func `44: never after a refusal, nor after a transient failure that follows one`() throws {
+    @Test func `44: after a refusal, or a transient failure that follows one, the token isn't handed out`() throws {
         let (fleet, caller, load) = try inLeeway()
         fleet.fail(load, with: ScriptedFailure.grantRefused)
         #expect(caller.code == .loadFailed)
@@ -61,7 +61,7 @@ struct SharedOutageTests {
         #expect(next.code == .loadFailed && fleet.services[1].cachedToken == nil)
     }
 
-    @Test func `44: nor after a resource server has refused it`() throws {
+    @Test func `44: after a resource server has refused the token, it isn't handed out`() throws {
         let fleet = Fleet()
         _ = fleet.signIn(0, with: .granted("first"))
         fleet.advance(by: .seconds(3_545))

@@ -12,7 +12,7 @@ struct SharedSessionTests {
         return knowledge
     }
 
-    @Test func `a flight that ends late doesn't take the moment back at which a later record was first seen`() {
+    @Test func `a flight that ends late doesn't change when a later record was first seen`() {
         let clock = ServiceClock.opened(ManualClock())
         let session = SharedSession(InMemorySharedTokenStore(), TokenSharing(), clock: clock, environment: .init())
         var sight: SharedFlight.Knowledge.Sight? { session.begin(isCheck: true).knowledge.sight }

@@ -96,7 +96,7 @@ struct SharedUrgencyTests {
     }
 
     @Test(arguments: [0, 1], [true, false])
-    func `15: a more urgent caller makes the reading or the marking that runs as urgent`(held: Int, joins: Bool) throws {
+    func `15: a more urgent caller raises the priority of a read or a mark that is under way`(held: Int, joins: Bool) throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let world = World(holding: held), caller = world.call(.low)
         if joins { _ = world.call(.high) } else { caller.escalatePriority(to: .high) }
@@ -108,7 +108,7 @@ struct SharedUrgencyTests {
         #expect(try world.load().priority == .high)
     }
 
-    @Test func `15: and the writing of its token`() throws {
+    @Test func `15: a more urgent caller raises the priority of the write of its token`() throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let world = World(holding: 2)
         _ = world.call(.low)

@@ -22,7 +22,7 @@ struct StrayMarkTests {
         fleet.stage.run()
     }
 
-    @Test func `a mark whose swap could take effect late never does`() throws {
+    @Test func `a mark whose swap was given up can't take effect later`() throws {
         let fleet = fleet()
         store.next(.isLate)
         #expect(fleet.call(0).code == .storeFailed)
@@ -33,7 +33,7 @@ struct StrayMarkTests {
         #expect(try fleet.load(1).previous?.refreshToken == "first's grant")
     }
 
-    @Test func `a mark that took effect after all is taken back when the store is better`() throws {
+    @Test func `a mark that took effect after all is taken back once the store works again`() throws {
         let fleet = fleet()
         store.next(.isLate, .fails, .fails)
         #expect(fleet.call(0).code == .storeFailed)
@@ -44,7 +44,7 @@ struct StrayMarkTests {
         #expect(fleet.record?.mark == nil)
     }
 
-    @Test func `a mark for a load that nothing waits for any longer is taken back, and nothing is presented`() throws {
+    @Test func `a mark for a load that no caller awaits any longer is taken back, and nothing is presented`() throws {
         let fleet = fleet()
         store.hold()
         let caller = fleet.call(0)
@@ -56,7 +56,7 @@ struct StrayMarkTests {
         #expect(fleet.loaders[0].loadCount == 0)
     }
 
-    @Test func `a refusal that could not be written is written later, and the mark goes with it`() throws {
+    @Test func `a refusal that couldn't be written is written later, and removes the mark`() throws {
         let fleet = fleet()
         let caller = fleet.call(0)
         let load = try fleet.load(0)
@@ -70,7 +70,7 @@ struct StrayMarkTests {
         #expect(fleet.record?.trouble?.refuser != nil)
     }
 
-    @Test func `a lost answer that could not be noted is noted later, and the mark goes with it`() throws {
+    @Test func `a lost answer that couldn't be noted is noted later, and removes the mark`() throws {
         let fleet = fleet()
         _ = fleet.call(0)
         let load = try fleet.load(0)
@@ -107,7 +107,7 @@ struct StrayMarkTests {
         #expect(fleet.record?.token?.value == "second")
     }
 
-    @Test func `a mark that is taken back brings none of an earlier load back that has ended meanwhile`() throws {
+    @Test func `taking back a mark doesn't restore the mark of an earlier load that has ended`() throws {
         let fleet = fleet(isRepeatable: true)
         _ = fleet.call(0)
         let late = try fleet.load(0)

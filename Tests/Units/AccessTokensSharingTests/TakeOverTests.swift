@@ -12,7 +12,7 @@ struct TakeOverTests {
     }
 
     @Test(arguments: [nil, 30])
-    func `31: a holder that is known to be dead is not waited for`(grace: Int?) throws {
+    func `31: no flight waits for a holder that is known to be dead`(grace: Int?) throws {
         var cockpit = Cockpit { $0.serverGrace = grace.map { .seconds($0) } }
         let sighting = AccessTokensSharingTests.seen(other, running: false)
         #expect(cockpit.take(.read(sighting)).written?.mark?.owner == "me")
@@ -28,7 +28,7 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(dead)).written?.mark?.owner == "me")
     }
 
-    @Test func `31: a silent holder is waited for until the doubt has passed, over several flights`() {
+    @Test func `31: the wait for a silent holder lasts until the doubt has passed, over several flights`() {
         var cockpit = Cockpit()
         #expect(cockpit.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(111)))
         _ = cockpit.take(.waited)
@@ -46,7 +46,7 @@ struct TakeOverTests {
         #expect(next.take(.swapped(.init("2"))) == .load(previous: .granted("old")))
     }
 
-    @Test func `39: a store that fails when the server is asked once more leaves no mark`() throws {
+    @Test func `39: a store failure before the second request of a load leaves no mark`() throws {
         var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
         let marked = AccessTokensSharingTests.seen(try cockpit.present(expired), at: "2")
         #expect(cockpit.take(.failed(unclear)) == .read)
@@ -99,7 +99,7 @@ struct TakeOverTests {
         if fails { #expect(step == .wait(from: .init("1"), atMost: .seconds(9))) } else { #expect(step.written?.mark != nil) }
     }
 
-    @Test func `30: a token that can't be saved is tried again so often that a late save comes in time`() throws {
+    @Test func `30: a failed save is tried again often enough for a late save to come in time`() throws {
         var cockpit = Cockpit { $0.policy = RefreshPolicy(loadTimeout: .seconds(10)) }
         let marked = try cockpit.present(expired)
         _ = cockpit.take(.loaded(.granted("new")))
@@ -165,7 +165,7 @@ struct TakeOverTests {
     // MARK: The store's clock
 
     @Test(arguments: [(0, 120), (100, 20), (111, 9), (119, 9), (120, 9), (10_000, 9)])
-    func `31: a mark's time counts from when it was written if the store can tell that`(age: Int, rest: Int) throws {
+    func `31: a mark's time counts from when it was written, if the store knows that`(age: Int, rest: Int) throws {
         var cockpit = Cockpit()
         var step = cockpit.take(.read(seen(other, age: .seconds(age))))
         for _ in 1...2 {
@@ -195,14 +195,14 @@ struct TakeOverTests {
     }
 
     @Test(arguments: [-3_600, -180, -60, 60, 180, 3_600])
-    func `32: a step of the store's clock neither takes a living holder's mark over nor respects a dead one's for longer`(
+    func `32: a step of the store's clock neither shortens a living holder's mark nor extends a dead one's`(
         seconds: Int
     ) throws {
         #expect(try takeOver(stepping: seconds) == .seconds(120))
     }
 
     @Test(arguments: [0, 60])
-    func `32: a service that has read the record before knows that a mark is younger than that`(past: Int) {
+    func `32: a service that has read the record before limits a mark's age to the time since that read`(past: Int) {
         var first = Cockpit()
         _ = first.take(.read(AccessTokensSharingTests.seen(record(2, age: 10), at: "0")))
         var cockpit = Cockpit(knowing: first.flight.knowledge)
@@ -219,7 +219,7 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(seen(other, age: .seconds(10)))) == .wait(from: .init("1"), atMost: .seconds(101)))
     }
 
-    @Test func `31: while the machine sleeps, a mark's time doesn't pass for a store that counts without its sleep`() throws {
+    @Test func `31: if a store's clock doesn't count sleep, a mark's time doesn't pass while the machine sleeps`() throws {
         var cockpit = Cockpit()
         let step = cockpit.take(.read(seen(other, age: .seconds(1), isSteady: true)))
         #expect(step == .wait(from: .init("1"), atMost: .seconds(110)))
@@ -231,7 +231,7 @@ struct TakeOverTests {
 
     // MARK: Callers' time
 
-    @Test func `51: callers whose time is over while another process loads learn how long the wait may last`() throws {
+    @Test func `51: callers whose limit passes while another process loads learn how long the wait may last`() throws {
         var cockpit = Cockpit { $0.deadline = .seconds(30) }
         #expect(cockpit.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(29)))
         cockpit.moment.now = .seconds(29)
@@ -243,7 +243,7 @@ struct TakeOverTests {
         #expect(reason.description.contains("for 92 s more at most") && reason.description.contains("loadTimeout"))
     }
 
-    @Test func `31: without a doubt a silent holder's mark stays`() throws {
+    @Test func `31: a silent holder's mark is never taken over if the doubt is unlimited`() throws {
         var cockpit = Cockpit {
             $0.doubt = .never
             $0.serverGrace = .seconds(30)
@@ -280,7 +280,7 @@ struct TakeOverTests {
     }
 
     @Test(arguments: [(0, 2), (1, 4), (20, 42), (90, 120)])
-    func `51: a service that has loaded itself waits twice as long as that took, and two seconds`(took: Int, rest: Int) throws {
+    func `51: a service that has loaded itself waits twice as long as that took, plus two seconds`(took: Int, rest: Int) throws {
         var first = Cockpit()
         _ = try first.present(expired)
         first.moment.now = .seconds(took)
@@ -295,7 +295,7 @@ struct TakeOverTests {
     // MARK: A stated grace period
 
     @Test(arguments: [(9, 120), (10, 9), (15, 13.5), (30, 27), (60, 54), (300, 120)])
-    func `51: a stated grace period bounds the wait for a silent holder whose limit leaves the period for it`(
+    func `51: a stated grace period bounds the wait for a silent holder, if its limit leaves time within the period`(
         grace: Int, rest: Double
     ) {
         var cockpit = Cockpit { $0.serverGrace = .seconds(grace) }
@@ -314,7 +314,7 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(seen(other, age: nil))).written?.mark?.owner == "me")
     }
 
-    @Test func `31: a holder with a longer limit is waited for until its request can arrive only within the period`() {
+    @Test func `31: the wait for a holder with a longer limit lasts until its request can arrive only within the period`() {
         var cockpit = Cockpit { $0.serverGrace = .seconds(30) }
         // Limit 60 s: its request may arrive up to 27 s after this service's.
         #expect(cockpit.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(33 - 9)))

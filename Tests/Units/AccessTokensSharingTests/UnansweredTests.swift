@@ -5,7 +5,7 @@ import Testing
 @testable import AccessTokensSharing
 
 /// The server may still be working on such a request, but nobody gets its answer, so no wait saves what the server does with it.
-@Suite("A request that has no answer")
+@Suite("A request without an answer")
 struct UnansweredTests {
     /// Returns two services, of which the first has begun to load.
     private func loading(_ sharing: TokenSharing = TokenSharing()) throws -> (fleet: Fleet, load: ScriptedLoader.Call) {
@@ -29,7 +29,7 @@ struct UnansweredTests {
         #expect(caller.value?.value == "second" && fleet.call(1 - next).value?.value == "second")
     }
 
-    @Test func `51: after that the fleet's pauses apply`() throws {
+    @Test func `51: after a second lost answer the fleet's pauses apply`() throws {
         let (fleet, load) = try loading()
         fleet.fail(load, with: ScriptedFailure.transient)
         _ = fleet.call(1)
@@ -48,7 +48,7 @@ struct UnansweredTests {
         #expect(!caller.isDone && fleet.record?.mark != nil && fleet.loaders[1].loadCount == 0)
     }
 
-    @Test func `31: with a stated grace period a lost answer is asked for again in the same load`() throws {
+    @Test func `31: with a stated grace period a load repeats its request after a lost answer`() throws {
         let (fleet, load) = try loading(TokenSharing(serverGrace: .seconds(30)))
         let caller = fleet.call(0)
         fleet.advance(by: .seconds(10))
@@ -60,7 +60,7 @@ struct UnansweredTests {
         #expect(fleet.record?.token?.value == "second" && fleet.record?.mark == nil)
     }
 
-    @Test func `31: a load asks twice at most, and the next caller again`() throws {
+    @Test func `31: a load sends its request at most twice, and the next caller's load sends it again`() throws {
         let (fleet, load) = try loading(TokenSharing(serverGrace: .seconds(30)))
         fleet.fail(load, with: ScriptedFailure.transient)
         fleet.fail(try fleet.load(0), with: ScriptedFailure.transient)

@@ -5,7 +5,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensSharing
 
-@Suite("Sessions that a service doesn't know, and sessions that it hasn't")
+@Suite("Sessions that a service doesn't know, and services without a session")
 struct UnknownSessionTests {
     private let store = OddSharedStore()
 
@@ -32,7 +32,7 @@ struct UnknownSessionTests {
     }
 
     @Test(arguments: [true, false])
-    func `43: a sign-in at a service that is signed out is a change of user for those who have signed in meanwhile`(
+    func `43: a sign-in at a signed-out service is a change of user for services that signed in meanwhile`(
         isLate: Bool
     ) throws {
         let fleet = zoesEnd()
@@ -49,7 +49,7 @@ struct UnknownSessionTests {
         #expect(fleet.discarded.entries == ["zoe signedOut", "anna signedOut"])
     }
 
-    @Test func `43: a late sign-in by a service that has never read is a change of user for those who are signed in`() {
+    @Test func `43: a late sign-in by a service that has never read is a change of user for signed-in services`() {
         let fleet = fleet()
         store.isDown = true
         _ = fleet.signIn(1, with: .granted("ben"))
@@ -61,7 +61,7 @@ struct UnknownSessionTests {
         #expect(fleet.retry(0, insteadOf: .granted("anna")).code == .reset)
     }
 
-    @Test func `34: a service that has just started and signs in ends no session`() {
+    @Test func `34: a sign-in by a service that has just started ends no other service's session`() {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         _ = fleet.signIn(1, with: .granted("anna's next"))
@@ -93,7 +93,7 @@ struct UnknownSessionTests {
     }
 
     @Test(arguments: [0, 1, 2, 4, 9])
-    func `34: a restored record from before a sign-out is refused by those who know of it, however often it was renewed`(
+    func `34: services that know of a sign-out refuse a restored record from before it, however often it was renewed`(
         renewals: Int
     ) async throws {
         let fleet = try await restored(renewals: renewals)
@@ -110,7 +110,9 @@ struct UnknownSessionTests {
         #expect([0, 1].map { fleet.call($0).value?.value } == ["ben's next", "ben's next"])
     }
 
-    @Test func `34: a sign-out by one that doesn't know of the lost one is a change of user for those who do`() async throws {
+    @Test func `34: a sign-out by a service that knows no earlier, lost one is a change of user for services that do`()
+        async throws
+    {
         let fleet = try await restored(renewals: 0)
         fleet.advance(by: .seconds(1))
         _ = fleet.signOut(1)
@@ -133,7 +135,7 @@ struct UnknownSessionTests {
         #expect(written.generation == next && written.signedOut == next)
     }
 
-    @Test func `34: a sign-in by one that doesn't know of the record's removal is a change of user for those who do`()
+    @Test func `34: a sign-in by a service that doesn't know of the record's removal is a change of user for the others`()
         async throws
     {
         let fleet = fleet()
@@ -148,7 +150,8 @@ struct UnknownSessionTests {
         #expect(fleet.call(0).value?.value == "ben")
     }
 
-    @Test func `34: so is a sign-in over a mark in the place of the removed record`() async throws {
+    @Test func `34: a sign-in over a mark in place of a removed record is a change of user for the other services`() async throws
+    {
         let fleet = fleet()
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(0).value?.value == "anna")
@@ -162,7 +165,7 @@ struct UnknownSessionTests {
         #expect(fleet.call(0).value?.value == "ben")
     }
 
-    @Test func `a repeatable load that meets a restored record from before a sign-out heals it`() async throws {
+    @Test func `a repeatable load that finds a restored record from before a sign-out writes the sign-out again`() async throws {
         let fleet = fleet(isRepeatable: true)
         _ = fleet.signIn(0, with: .granted("anna"))
         #expect(fleet.call(1).value?.value == "anna")
@@ -197,7 +200,7 @@ struct UnknownSessionTests {
     // MARK: Ends
 
     @Test(arguments: [nil, "carol"] as [String?])
-    func `6: a call that starts after the service's own sign-out hears nothing of the session before a late sign-in`(
+    func `6: a call after the service's own sign-out gets nothing of the session before a late sign-in`(
         next: String?
     ) throws {
         let fleet = fleet()
@@ -223,7 +226,7 @@ struct UnknownSessionTests {
         #expect(ends.entries.count == 1)
     }
 
-    @Test func `34: a sign-out elsewhere ends no session where there is none`() throws {
+    @Test func `34: a sign-out elsewhere ends no session at a service that has none`() throws {
         let fleet = zoesEnd()
         let ends = [0, 1].map { watch($0, fleet) }
         // Two sign-outs that neither service notices at once.
@@ -235,7 +238,7 @@ struct UnknownSessionTests {
         #expect(fleet.retry(0, insteadOf: .granted("zoe")).code == .reset)
     }
 
-    @Test func `34: a sign-in where there is no session ends none, although the service doesn't know the last sign-out`() {
+    @Test func `34: a sign-in at a service without a session ends none, even if it doesn't know the last sign-out`() {
         let fleet = zoesEnd()
         _ = fleet.signIn(1, with: .granted("anna"))
         _ = fleet.signOut(1)
@@ -245,7 +248,7 @@ struct UnknownSessionTests {
         #expect(fleet.call(1).value?.value == "ben")
     }
 
-    @Test func `34: a caller that waits where there is no session gets the token of the next one`() throws {
+    @Test func `34: a caller that waits at a service without a session gets the token of the next one`() throws {
         let fleet = zoesEnd()
         let waiting = fleet.call(0), load = try fleet.load(0)
         _ = fleet.signIn(1, with: .granted("anna"))
@@ -255,7 +258,7 @@ struct UnknownSessionTests {
         #expect(waiting.value?.value == "ben")
     }
 
-    @Test func `34: what was loaded in memory without a record is a session, too`() throws {
+    @Test func `34: a token loaded in memory, without a record, belongs to a session, too`() throws {
         let fleet = fleet(isRepeatable: true)
         _ = fleet.signIn(1, with: .granted("zoe"))
         _ = fleet.signOut(1)

@@ -95,7 +95,7 @@ private struct CancellingStore: SharedTokenStore {
 
 @Suite(.inRealTime) struct `The check of shared stores` {
     @Test(arguments: MistakenStore.Mistake.allCases)
-    private func `finds each mistake, and none where there is none`(mistake: MistakenStore.Mistake) async throws {
+    private func `finds each mistake, and reports none in a correct store`(mistake: MistakenStore.Mistake) async throws {
         let store = MistakenStore(mistake)
         guard mistake != .none else {
             let report = try await checkSharedTokenStore([store, store], callers: 4, rounds: 20)
@@ -131,7 +131,7 @@ private struct CancellingStore: SharedTokenStore {
         }
     }
 
-    @Test func `leaves a record that a fleet can begin with, or goes on with`() async throws {
+    @Test func `leaves a record with which a fleet can begin or go on`() async throws {
         let empty = InMemorySharedTokenStore(), used = InMemorySharedTokenStore()
         let before = TokenService(sharedStore: used) { _ in AccessToken("loaded anew") }
         _ = await before.replace(with: AccessToken("signed in", lifetime: .seconds(3600)))
@@ -153,7 +153,7 @@ private struct CancellingStore: SharedTokenStore {
     }
 
     // A mistaken store's loads are stale after 4, 9, … swaps.
-    @Test(arguments: 3...9) func `puts the record back over stale loads`(swaps: Int) async throws {
+    @Test(arguments: 3...9) func `puts the record back although loads are stale`(swaps: Int) async throws {
         let store = MistakenStore(.staleLoads)
         var revision: SharedRecord.Revision?
         for number in 0..<swaps {
@@ -181,7 +181,7 @@ private struct CancellingStore: SharedTokenStore {
         #expect(store.contents?.bytes == Data("before".utf8))
     }
 
-    @Test(arguments: [0, -1]) func `without callers, or without rounds, reads the record once`(none: Int) async throws {
+    @Test(arguments: [0, -1]) func `reads the record once if it has no callers or no rounds`(none: Int) async throws {
         for (callers, rounds) in [(none, 1), (1, none)] {
             let report = try await checkSharedTokenStore([InMemorySharedTokenStore()], callers: callers, rounds: rounds)
             #expect(report == (loads: 1, swaps: 0, conflicts: 0, failures: 0))

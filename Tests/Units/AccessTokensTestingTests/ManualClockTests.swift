@@ -13,7 +13,7 @@ import Testing
         stage.start { [clock] in try await clock.waitForSleepers(count) }
     }
 
-    @Test func `time is the sum of the advances and never goes backwards`() {
+    @Test func `the time is the sum of all advances, and never goes backwards`() {
         #expect(clock.now.offset == .zero)
         clock.advance(by: .seconds(2))
         clock.advance(by: .seconds(3))
@@ -42,7 +42,7 @@ import Testing
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `sleepers wake in the order of deadlines, and of falling asleep among equals`() {
+    @Test func `sleepers wake in the order of their deadlines, and of falling asleep if those are equal`() {
         let woken = Log<String>()
         for (name, seconds) in [("c1", 3), ("a1", 1), ("c2", 3), ("b", 2), ("a2", 1), ("late", 4)] {
             _ = stage.start { [clock] in
@@ -66,7 +66,7 @@ import Testing
         #expect(sleeper.value == .seconds(5))
     }
 
-    @Test func `a sleeper cancelled while it sleeps ends at once and is counted no more`() {
+    @Test func `a sleeper that is cancelled ends at once and is no longer counted`() {
         let sleeper = sleep(.seconds(1))
         sleeper.cancel()
         #expect(clock.sleeperCount == 0)

@@ -24,7 +24,7 @@ import Testing
         #expect(loader.loadCount == 1)
     }
 
-    @Test func `a handler that answers from within may ask the loader anything`() async throws {
+    @Test func `a handler may call its loader from within`() async throws {
         loader.load { [loader, answers] _ in
             answers.append("\(loader.loadCount) \(loader.unansweredCount)")
             loader.load { _ in }
@@ -34,7 +34,7 @@ import Testing
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `an unanswered handler lives on, even if the test forgets its call`() async throws {
+    @Test func `an unanswered handler is kept, even if the test releases its call`() async throws {
         let isAlive = loadWithWitness()
         #expect(isAlive())
         _ = try await loader.nextCall()
@@ -42,7 +42,7 @@ import Testing
         #expect(loader.unansweredCount == 1)
     }
 
-    @Test func `an answered handler lives as long as the test can answer it again`() async throws {
+    @Test func `an answered handler is kept as long as the test can answer it again`() async throws {
         let isAlive = loadWithWitness()
         try await { [loader] in
             let call = try await loader.nextCall()
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `the test can let a handler go, answered or not`(_ isAnswered: Bool) async throws {
+    func `the test can release a handler, answered or not`(_ isAnswered: Bool) async throws {
         let isAlive = loadWithWitness()
         let call = try await loader.nextCall()
         if isAnswered { call.succeed(with: AccessToken("first")) }
@@ -64,7 +64,7 @@ import Testing
         call.succeed(with: AccessToken("not delivered"))
     }
 
-    @Test func `a handler dies with the loader`() {
+    @Test func `a handler is released with its loader`() {
         var loader: ScriptedLoader? = ScriptedLoader()
         let isAlive = loader.map(loadWithWitness(on:))
         #expect(isAlive?() == true)
@@ -72,7 +72,7 @@ import Testing
         #expect(isAlive?() == false)
     }
 
-    @Test func `an async load has no handler to let go`() async throws {
+    @Test func `an async load has no handler to release`() async throws {
         let stage = Stage()
         let load = stage.start { [loader] in try await loader.loadToken(replacing: nil) }
         let call = try await loader.nextCall()

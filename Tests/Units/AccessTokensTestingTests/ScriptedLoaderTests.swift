@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ScriptedLoaderTests {
     let stage = Stage()
 
-    @Test func `loads become calls, in order, that know the token to replace`() async throws {
+    @Test func `each load becomes a call, in order, with the token to replace`() async throws {
         let loader = ScriptedLoader()
         let old = AccessToken("old", refreshToken: "grant")
         let first = stage.start { try await loader.loadToken(replacing: nil) }

@@ -10,7 +10,7 @@ import Testing
         StoredToken(AccessToken(value), received: Date(timeIntervalSince1970: 0))
     }
 
-    @Test func `a scripted store keeps one token, and tells what it was asked to do`() async throws {
+    @Test func `a scripted store keeps one token, and logs each operation`() async throws {
         let store = ScriptedStore()
         #expect(try await store.load() == nil && store.contents == nil)
         try await store.save(Self.stored("a"))

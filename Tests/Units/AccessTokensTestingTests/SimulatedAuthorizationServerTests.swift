@@ -11,7 +11,7 @@ import Testing
         stage.start { try await server.loader.loadToken(replacing: previous) }
     }
 
-    @Test func `tokens have predictable names, and the server knows only its own`() {
+    @Test func `tokens have predictable names, and the server accepts only its own`() {
         let server = SimulatedAuthorizationServer(clock: clock)
         let session = server.signIn()
         #expect(session.value == "access-1")
@@ -36,7 +36,7 @@ import Testing
         #expect(server.tokensRevokedWhileValid == (keepsOne ? 1 : 0))
     }
 
-    @Test func `replacing a token that has expired or was revoked revokes no valid one`() throws {
+    @Test func `a new token in place of an expired or revoked one isn't counted as revoking a valid one`() throws {
         let server = SimulatedAuthorizationServer(clock: clock, tokenLifetime: .seconds(60))
         _ = load(server)
         clock.advance(by: .seconds(60))
@@ -64,7 +64,7 @@ import Testing
         #expect(load(server, token).value != nil)
     }
 
-    @Test func `an exchange is decided when its load begins, and heard of one latency later`() throws {
+    @Test func `an exchange takes effect when its load begins, and its answer arrives one latency later`() throws {
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(5))
         let slow = load(server)
         server.latency = .seconds(1)
@@ -81,7 +81,7 @@ import Testing
         #expect(!server.accepts(try #require(slow.value)))
     }
 
-    @Test func `a load that is cancelled on its way has used the server all the same`() {
+    @Test func `a load that is cancelled while its answer is on the way has still used the server`() {
         let server = SimulatedAuthorizationServer(clock: clock, latency: .seconds(1))
         let cancelled = load(server)
         cancelled.cancel()

@@ -11,7 +11,7 @@ import Testing
         stage.start { try await server.loader.loadToken(replacing: previous) }
     }
 
-    @Test(arguments: 0...3) func `as many loads fail as were told to, then they succeed`(_ count: Int) {
+    @Test(arguments: 0...3) func `as many loads fail as planned, and then loads succeed`(_ count: Int) {
         let server = SimulatedAuthorizationServer(clock: clock)
         server.failNext(count, with: ScriptedFailure.clientRefused)
         for _ in 0..<count { #expect(load(server).error as? ScriptedFailure == .clientRefused) }
@@ -41,7 +41,7 @@ import Testing
         #expect(failing.error as? ScriptedFailure == .transient)
     }
 
-    @Test func `an unreachable server knows nothing of the loads, and the failure is transient`() throws {
+    @Test func `an unreachable server handles no refresh, and the failure is transient`() throws {
         let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
         let session = server.signIn()
         server.isReachable = false
@@ -68,7 +68,7 @@ import Testing
         #expect(lost.isCancelledWithError)
     }
 
-    @Test func `a server that repeats itself hands out the same string, even when revoked`() throws {
+    @Test func `a server that repeats its answers returns the same token, even when it is revoked`() throws {
         let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
         server.answersRepeatedToken = true
         let session = server.signIn()
@@ -103,7 +103,7 @@ import Testing
         #expect(answers.entries == ["access-1"])
     }
 
-    @Test func `a callback load whose answer is lost keeps its handler, uncalled, as long as the server`() {
+    @Test func `a lost callback answer's handler is kept, without a call, as long as the server`() {
         var server: SimulatedAuthorizationServer? = .init(clock: clock)
         let answers = Log<String?>()
         server?.loseNextResponses()

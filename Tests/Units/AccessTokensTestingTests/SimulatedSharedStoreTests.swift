@@ -20,7 +20,7 @@ import Testing
         #expect(store.log == ["load fails", "swap fails", "load", "swap 1"])
     }
 
-    @Test func `a swap whose answer is lost is done`() async throws {
+    @Test func `a swap whose answer is lost has taken effect`() async throws {
         let store = SimulatedSharedStore()
         store.loseNextResponses(2)
         await #expect(throws: SimulatedSharedStore.Failure.self) { try await store.swap(Self.one, ifAt: nil) }
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `explored, of two swaps at one revision exactly one is done`(granularity: Granularity) async throws {
+    func `under every schedule, exactly one of two swaps at one revision is done`(granularity: Granularity) async throws {
         let summary = try await explore(.exhaustive(preemptions: 2), granularity: granularity) { simulation in
             let store = SimulatedSharedStore(clock: simulation.clock)
             let swaps = [Self.one, Self.two].map { bytes in

@@ -11,11 +11,11 @@ struct BusyRefreshTests {
     private static let refreshes = 4
 
     @Test(arguments: isThorough ? [1, 500, 1_124] : [1, 1_124])
-    func `of 64 callers in each millisecond none waits, with loads up to as slow as the shortest window`(load: Int) throws {
+    func `none of 64 callers per millisecond waits if the load is no slower than the shortest window`(load: Int) throws {
         #expect(try Self.waits(load: load, seeds: 1 ... .everyday(1, thorough: 2)).isEmpty)
     }
 
-    @Test func `loads that are slower than the window make callers wait only for what is missing`() throws {
+    @Test func `callers wait only for the difference if the load takes longer than the window`() throws {
         let slow = 1_200
         let waits = try Self.waits(load: slow, seeds: 1 ... .everyday(1, thorough: 2))
         #expect(waits.contains { $0 > 0 })

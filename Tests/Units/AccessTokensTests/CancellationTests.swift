@@ -40,7 +40,7 @@ struct CancellationTests {
     }
 
     @Test(arguments: [1, 5, 29])
-    func `a caller's own limit ends its waiting only`(seconds: Int) throws {
+    func `a caller's own limit ends only its own wait`(seconds: Int) throws {
         let scene = Scene()
         let patient = scene.call()
         let hasty = scene.call(within: .seconds(seconds))
@@ -54,7 +54,7 @@ struct CancellationTests {
     }
 
     // Museum 15: the second caller's deadline disables the shared one (firebase PR#16665).
-    @Test func `another caller's limit changes nothing about the load's own`() throws {
+    @Test func `another caller's limit doesn't change the load's own limit`() throws {
         let scene = Scene()
         let first = scene.call()
         _ = scene.call(within: .seconds(3600))
@@ -63,13 +63,13 @@ struct CancellationTests {
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1)])
-    func `a limit of nothing on a miss starts nothing`(limit: Duration) {
+    func `a caller with a limit of zero or less starts no load on a miss`(limit: Duration) {
         let scene = Scene()
         #expect(scene.call(within: limit).code == .deadlineExceeded)
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test func `many callers with limits of their own, answered or not, share a few timers`() throws {
+    @Test func `a few timers serve many callers with limits of their own, waiting or answered`() throws {
         let scene = Scene()
         _ = scene.call(within: .seconds(20))
         #expect(scene.clock.sleeperCount == 2, "the load's and the caller's")
@@ -85,7 +85,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func `callers leave in the order of their own limits, whatever the order of their calls`() throws {
+    @Test func `callers leave in the order of their limits, not of their calls`() throws {
         let scene = Scene()
         let limits = [7, 3, 9, 1, 5, 5, 2]
         let callers = limits.map { scene.call(within: .seconds($0)) }
@@ -97,7 +97,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func `ten thousand callers come and go while one waits, in order to the end`() throws {
+    @Test func `a waiting caller gets its token after ten thousand others have come and left`() throws {
         let scene = Scene()
         let first = scene.call()
         for _ in 0..<100 {

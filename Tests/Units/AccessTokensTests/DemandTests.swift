@@ -17,7 +17,7 @@ struct DemandTests {
     // MARK: A minimum
 
     @Test(arguments: [(0, 600), (1800, 1800), (3000, 600)])
-    func `56: a token that is good for so long is the answer at once`(second: Int, minimum: Int) throws {
+    func `56: a token with enough time left is returned at once`(second: Int, minimum: Int) throws {
         let scene = try Scene.holding(.hour("a"), policy: RefreshPolicy(maximumRefreshWindow: .zero))
         scene.advance(by: .seconds(second))
         #expect(demand(scene, .seconds(minimum)).value?.value == "a")
@@ -25,7 +25,9 @@ struct DemandTests {
     }
 
     @Test(arguments: [(1801, 1800), (3001, 600), (3539, 62), (1801, 10_000)])
-    func `56: a shorter one is replaced first, while others get it`(second: Int, minimum: Int) throws {
+    func `56: a token with too little time left is replaced first, while other callers still get it`(second: Int, minimum: Int)
+        throws
+    {
         let scene = try Scene.holding(.hour("a"), policy: RefreshPolicy(maximumRefreshWindow: .zero))
         scene.advance(by: .seconds(second))
         let first = demand(scene, .seconds(minimum)), second = demand(scene, .seconds(minimum))
@@ -35,7 +37,7 @@ struct DemandTests {
         #expect(first.value?.value == "b" && second.value?.value == "b" && scene.call().value?.value == "b")
     }
 
-    @Test func `56: a refresh that runs already is joined`() throws {
+    @Test func `56: a call with a demand joins a refresh that is already running`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3400))
         _ = scene.call()
@@ -46,7 +48,7 @@ struct DemandTests {
     }
 
     @Test(arguments: [Duration.seconds(60), .seconds(600), .seconds(100_000)])
-    func `56: 1,000 calls in a row that ask for more than the server grants make few loads`(minimum: Duration) throws {
+    func `56: 1,000 calls in a row that demand more than the server grants cause few loads`(minimum: Duration) throws {
         let scene = try Scene.holding(AccessToken("0", lifetime: .seconds(60)))
         for number in 1...1_000 {
             let caller = demand(scene, minimum)
@@ -58,7 +60,7 @@ struct DemandTests {
         #expect(scene.loader.loadCount == 4)
     }
 
-    @Test func `56: while the server fails, the token that there is is the answer, and the pauses hold`() throws {
+    @Test func `56: while the server fails, a call with a demand gets the current token, and the pauses hold`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2000))
         let first = demand(scene, .seconds(3000))
@@ -72,7 +74,7 @@ struct DemandTests {
         #expect(later.value?.value == "b")
     }
 
-    @Test func `56: a refused grant is not presented again for a demand`() throws {
+    @Test func `56: a refused grant isn't presented again for a call with a demand`() throws {
         let scene = try Scene.holding(.granted("a"))
         scene.advance(by: .seconds(2000))
         _ = demand(scene, .seconds(3000))
@@ -83,7 +85,7 @@ struct DemandTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test func `56: a caller's own limit leaves it the token that there is`() throws {
+    @Test func `56: a call with a demand gets the current token when its own limit passes`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2000))
         let caller = demand(scene, .seconds(3000), within: .seconds(1))
@@ -93,7 +95,7 @@ struct DemandTests {
     }
 
     @Test(arguments: [true, false])
-    func `56: a load that takes too long leaves its callers the token that there is`(isRepeatable: Bool) throws {
+    func `56: a call with a demand gets the current token when its load times out`(isRepeatable: Bool) throws {
         let scene = try Scene.holding(.hour("a"), isRepeatable: isRepeatable)
         scene.advance(by: .seconds(2000))
         let caller = demand(scene, .seconds(3000))
@@ -101,7 +103,7 @@ struct DemandTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test func `56: a stored token that is too short is replaced by the first call of a new process`() async throws {
+    @Test func `56: a stored token with too little time left is replaced by the first call of a new process`() async throws {
         let store = ScriptedStore(StoredToken(.hour("stored"), received: .init(timeIntervalSince1970: -3_000)))
         let scene = Scene(store: store)
         let caller = demand(scene, .seconds(1_000))
@@ -125,7 +127,7 @@ struct DemandTests {
 
     // MARK: The time that is left
 
-    @Test func `56: the time that is left counts to the real end, on the service's clock`() throws {
+    @Test func `56: the time left counts to the token's real end, on the service's clock`() throws {
         let scene = try Scene.holding(.hour("a"))
         let token = try #require(scene.call().value)
         scene.advance(by: .seconds(1000))
@@ -139,7 +141,7 @@ struct DemandTests {
 
     // MARK: A load from now on
 
-    @Test func `56: a call that insists on a load joins none that began before it`() throws {
+    @Test func `56: reloadToken joins no load that began before the call`() throws {
         let scene = Scene()
         let plain = scene.call(), first = reload(scene), second = reload(scene)
         try scene.deliver(.hour("a"))
@@ -152,7 +154,7 @@ struct DemandTests {
         #expect(third.value?.value == "c" && scene.call().value?.value == "c" && scene.loader.loadCount == 3)
     }
 
-    @Test func `56: it is not failed by a load that began before it`() throws {
+    @Test func `56: reloadToken isn't failed by a load that began before the call`() throws {
         let scene = Scene()
         let plain = scene.call(), caller = reload(scene)
         scene.fail(try scene.load())
@@ -161,14 +163,14 @@ struct DemandTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test func `56: if its load fails it gets the error, never the older token`() throws {
+    @Test func `56: reloadToken gets the error if its load fails, never the older token`() throws {
         let scene = try Scene.holding(.hour("a"))
         let caller = reload(scene)
         scene.fail(try scene.load())
         #expect(caller.code == .loadFailed && scene.call().value?.value == "a" && scene.loader.loadCount == 2)
     }
 
-    @Test func `56: calls that insist on loads cause at most 5 in 30 s, whatever comes of them`() throws {
+    @Test func `56: calls of reloadToken cause at most 5 loads in 30 s, whether they succeed or fail`() throws {
         for fails in [true, false] {
             let scene = try Scene.holding(.hour("a"))
             for number in 1...1_000 {
@@ -184,7 +186,7 @@ struct DemandTests {
         }
     }
 
-    @Test func `56: an older load that ends late answers no call that insists on a newer one`() throws {
+    @Test func `56: an older load that ends late doesn't answer reloadToken`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let late = try scene.load()

@@ -20,7 +20,7 @@ struct DiscardTests {
     }
 
     @Test(arguments: [true, false])
-    func `a store that cannot be read is removed or written over all the same`(byReset: Bool) {
+    func `a store that can't be read is still cleared by a sign-out or overwritten by a sign-in`(byReset: Bool) {
         let store = Self.fullStore, scene = Scene(store: store)
         store.fail(.load)
         let change = byReset ? scene.signOut().value : scene.signIn(with: .granted("new")).value
@@ -38,14 +38,14 @@ struct DiscardTests {
         #expect(scene.discards == ["stored replaced", "new signedOut"])
     }
 
-    @Test func `a replacement that goes on with the stored grant gives nothing up`() {
+    @Test func `a sign-in with the same grant as the store's gives nothing up`() {
         let scene = Scene(store: Self.fullStore)
         let change = scene.signIn(with: .granted("new", by: "stored's grant")).value
         #expect(change?.discarded.isEmpty == true && scene.discards.isEmpty)
     }
 
     @Test(arguments: [true, false])
-    func `a fence that comes while the store is asked hands over what it has, once`(byReset: Bool) {
+    func `a fence that comes while the store is read hands over the stored grant, once`(byReset: Bool) {
         let store = Self.fullStore, scene = Scene(store: store)
         store.hold()
         _ = scene.call()
@@ -56,7 +56,7 @@ struct DiscardTests {
         #expect(fence.value?.discarded.map(\.value) == ["stored"])
     }
 
-    @Test func `fences that follow each other quickly hand over what the store has, once`() {
+    @Test func `fences in quick succession hand over the stored grant, once`() {
         let store = Self.fullStore, scene = Scene(store: store)
         store.hold()
         _ = scene.call()
@@ -66,7 +66,7 @@ struct DiscardTests {
         #expect(scene.discards == ["new signedOut", "stored signedOut"])
     }
 
-    @Test func `what a removal finds after its limit has passed is handed over all the same, once`() {
+    @Test func `a grant that a removal finds after its limit is still handed over, once`() {
         let store = Self.fullStore, scene = Scene(store: store)
         store.hold()
         let signOut = scene.signOut()
@@ -99,7 +99,7 @@ struct DiscardTests {
         }
     }
 
-    @Test func `a load that was cut off and brings the grant with which the service goes on gives nothing up`() throws {
+    @Test func `a cut-off load that returns the service's current grant gives nothing up`() throws {
         let scene = Scene()
         _ = scene.call()
         let load = try scene.load()
@@ -108,7 +108,7 @@ struct DiscardTests {
         #expect(scene.discards.isEmpty)
     }
 
-    @Test func `an access token alone is handed over at a sign-out only`() throws {
+    @Test func `an access token without a grant is handed over only at a sign-out`() throws {
         let scene = try Scene.holding(.hour("a"))
         #expect(scene.signIn(with: .hour("b")).value?.discarded.isEmpty == true)
         #expect(scene.discards.isEmpty)
@@ -117,7 +117,7 @@ struct DiscardTests {
     }
 
     @Test(arguments: [true, false])
-    func `a token that is being saved is given up by a fence, once`(byReset: Bool) throws {
+    func `a fence hands over a token that is being saved, once`(byReset: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         store.hold()
@@ -129,7 +129,7 @@ struct DiscardTests {
         #expect(store.contents?.value == (byReset ? nil : "new"))
     }
 
-    @Test func `a slow program delays nothing when it is handed a grant, and may ask the service`() {
+    @Test func `a slow onDiscard handler delays nothing, and may call the service`() {
         let stage = Stage(), clock = ManualClock(), never = SingleResult<Void>(), box = Lock<TokenService?>(nil)
         let answers = Log<String?>()
         let service = TokenService(

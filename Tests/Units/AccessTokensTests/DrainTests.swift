@@ -10,7 +10,7 @@ struct DrainTests {
         scene.stage.start { [service = scene.service] in await service.drain(within: limit).isComplete }
     }
 
-    @Test func `45: with nothing under way it returns at once, and no load starts afterwards`() throws {
+    @Test func `45: drain returns at once when nothing is under way, and no load starts afterwards`() throws {
         let scene = try Scene.holding(.granted("a"))
         #expect(Self.drain(scene).value == true)
         scene.advance(by: .seconds(3_000))
@@ -20,7 +20,7 @@ struct DrainTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test func `45: it waits for a refresh that no caller waits for, and for the save of its token`() throws {
+    @Test func `45: drain waits for a refresh without callers and for the save of its token`() throws {
         let store = ScriptedStore()
         let scene = Scene(store: store)
         scene.replace(with: .granted("a"))
@@ -35,7 +35,7 @@ struct DrainTests {
         #expect(end.value == true && store.contents?.value == "b")
     }
 
-    @Test func `45: callers of the load that runs get its token, and a caller that comes later gets an error`() throws {
+    @Test func `45: during a drain, callers of the running load get its token, and later callers get an error`() throws {
         let scene = Scene()
         let caller = scene.call()
         let end = Self.drain(scene)
@@ -47,7 +47,7 @@ struct DrainTests {
         #expect(error?.code == .drained && error?.description.contains("resume()") == true)
     }
 
-    @Test func `45: it has a limit, and says that something was still under way`() throws {
+    @Test func `45: drain has a limit and reports what is still under way when it passes`() throws {
         let scene = Scene()
         _ = scene.call()
         let end = Self.drain(scene, within: .seconds(10))
@@ -61,7 +61,7 @@ struct DrainTests {
         #expect(second.value == true)
     }
 
-    @Test func `45: a load that has exceeded its limit is waited for, since it may still bring a grant`() throws {
+    @Test func `45: drain waits for a load that has exceeded its limit, since it may still bring a grant`() throws {
         let scene = Scene()
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
         _ = scene.call()
@@ -74,7 +74,7 @@ struct DrainTests {
     }
 
     @Test(arguments: [true, false])
-    func `45: a load that never ends is waited for until it is forgotten, and no longer`(byReset: Bool) throws {
+    func `45: drain waits for a load that never ends only until that load is forgotten`(byReset: Bool) throws {
         let scene = Scene()
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
         _ = scene.call()
@@ -87,7 +87,7 @@ struct DrainTests {
         #expect(end.value == true && Self.drain(scene).value == true)
     }
 
-    @Test func `45: a restore that runs ends without a load`() throws {
+    @Test func `45: during a drain a restore ends without starting a load`() throws {
         let store = ScriptedStore()
         store.hold()
         let scene = Scene(store: store)
@@ -97,7 +97,7 @@ struct DrainTests {
         #expect(caller.code == .drained && end.value == true && scene.loader.loadCount == 0)
     }
 
-    @Test func `45: a sign-in is saved and a sign-out removed as ever; an expired token's grant is kept without a load`() throws {
+    @Test func `45: a drained service still saves a sign-in and removes a sign-out, and starts no load`() throws {
         let store = ScriptedStore()
         let scene = Scene(store: store)
         #expect(Self.drain(scene).value == true)
@@ -107,7 +107,7 @@ struct DrainTests {
         #expect(store.contents == nil)
     }
 
-    @Test func `45: the caller's cancellation cuts nothing short`() throws {
+    @Test func `45: a cancellation of drain's caller doesn't cut the drain short`() throws {
         let scene = Scene()
         _ = scene.call()
         let end = Self.drain(scene)
@@ -118,7 +118,7 @@ struct DrainTests {
         #expect(end.value == true)
     }
 
-    @Test func `after it resumes, a service loads again`() throws {
+    @Test func `a service loads again after resume`() throws {
         let scene = Scene()
         #expect(Self.drain(scene).value == true)
         scene.perform { await $0.resume() }
@@ -129,7 +129,7 @@ struct DrainTests {
 
     // MARK: Without a drain
 
-    @Test func `45: a program that has just begun spends no refresh token in the background`() throws {
+    @Test func `45: in a program's first minute no refresh token is spent in the background`() throws {
         let scene = Scene()
         scene.replace(with: AccessToken("a", lifetime: .seconds(70), refreshToken: "r"))
         // The window opens after 45.5 s at the earliest and 47.25 s at the latest.
@@ -140,7 +140,7 @@ struct DrainTests {
         #expect(try scene.load().previous?.refreshToken == "r")
     }
 
-    @Test func `45: a program that has just begun leaves a grant that it is given to the next caller`() throws {
+    @Test func `45: in a program's first minute a grant passed to replace waits for the next caller`() throws {
         let scene = Scene()
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
         #expect(scene.loader.loadCount == 0)
@@ -153,14 +153,16 @@ struct DrainTests {
     }
 
     @Test(arguments: [true, false])
-    func `45: a program that has just begun refreshes what may be repeated, or spends nothing`(isRepeatable: Bool) throws {
+    func `45: in a program's first minute a refresh ahead starts if it is repeatable or has no refresh token`(isRepeatable: Bool)
+        throws
+    {
         let token = AccessToken("a", lifetime: .seconds(60), refreshToken: isRepeatable ? "r" : nil)
         let scene = try Scene.holding(token, isRepeatable: isRepeatable)
         scene.advance(by: .seconds(50))
         #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 2)
     }
 
-    @Test func `45: a caller waits at hard expiry for the load that a young program didn't start ahead`() throws {
+    @Test func `45: a caller at hard expiry waits for the load that the first minute held back`() throws {
         let scene = Scene()
         scene.replace(with: AccessToken("a", lifetime: .seconds(40), refreshToken: "r"))
         scene.advance(by: .seconds(35))
@@ -172,7 +174,7 @@ struct DrainTests {
     }
 
     @Test(arguments: [nil, Duration.seconds(600)])
-    func `without refreshes ahead every load has a caller that waits for it`(wish: Duration?) throws {
+    func `without a refresh window every load has a caller waiting for it`(wish: Duration?) throws {
         let scene = try Scene.holding(
             AccessToken("a", lifetime: .seconds(3_600), refreshIn: wish, refreshToken: "r"),
             policy: RefreshPolicy(maximumRefreshWindow: .zero))

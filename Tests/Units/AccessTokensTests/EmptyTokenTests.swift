@@ -3,10 +3,10 @@ import AccessTokensTesting
 import Foundation
 import Testing
 
-@Suite("An access token that is the empty string is none")
+@Suite("An empty string is no access token")
 struct EmptyTokenTests {
     @Test(arguments: [true, false])
-    func `from a loader it is an error that says so, and is never handed out`(hasStore: Bool) throws {
+    func `an empty access token from a loader is an error that says so, and is never handed out`(hasStore: Bool) throws {
         let scene = Scene(store: hasStore ? ScriptedStore() : nil), waiting = scene.calls(2)
         try scene.deliver(AccessToken("", lifetime: .seconds(3_600)))
         #expect(waiting.allSatisfy { $0.code == .loadFailed })
@@ -15,7 +15,7 @@ struct EmptyTokenTests {
         #expect(scene.loader.loadCount == 2, "another try")
     }
 
-    @Test func `its refresh token is kept and saved`() throws {
+    @Test func `an empty access token's refresh token is kept and saved`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         try scene.deliver(AccessToken("", lifetime: .seconds(3_600), refreshToken: "new"))
@@ -25,7 +25,7 @@ struct EmptyTokenTests {
         #expect(try scene.load().previous?.refreshToken == "new")
     }
 
-    @Test func `without a refresh token it puts no grant out of its place, in memory or in the store`() throws {
+    @Test func `an empty access token without a refresh token replaces no grant, in memory or in the store`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         scene.replace(with: .granted("a"))
         scene.invalidate(.granted("a"))
@@ -36,7 +36,7 @@ struct EmptyTokenTests {
         #expect(try scene.load().previous?.refreshToken == "a's grant")
     }
 
-    @Test func `during a refresh it is a failed refresh, and the good token stays`() throws {
+    @Test func `an empty access token during a refresh is a failed refresh, and the good token stays`() throws {
         let scene = try Scene.holding(.hour("a")), events = scene.service.events()
         scene.advance(by: .seconds(3_000))
         _ = scene.call()
@@ -46,7 +46,7 @@ struct EmptyTokenTests {
     }
 
     @Test(arguments: [nil, Duration.seconds(3_600)])
-    func `from a store it is a grant only`(lifetime: Duration?) throws {
+    func `an empty access token from a store counts only as a grant`(lifetime: Duration?) throws {
         let token = AccessToken("", lifetime: lifetime, refreshToken: "r")
         let scene = Scene(store: ScriptedStore(StoredToken(token, received: Date(timeIntervalSince1970: 0))))
         let caller = scene.call()
@@ -54,7 +54,7 @@ struct EmptyTokenTests {
     }
 
     @Test(arguments: [true, false])
-    func `as a replacement it is a grant only, for which a load starts`(hasStore: Bool) throws {
+    func `an empty access token passed to replace counts only as a grant`(hasStore: Bool) throws {
         let store = hasStore ? ScriptedStore() : nil, scene = Scene(store: store)
         scene.replace(with: AccessToken("", refreshToken: "r"))
         #expect(scene.service.cachedToken == nil && (store == nil || store?.contents?.refreshToken == "r"))

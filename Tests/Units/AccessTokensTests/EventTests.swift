@@ -14,7 +14,7 @@ struct EventTests {
         }.value ?? []
     }
 
-    @Test func `a service's life, told in order, each event with its generation and load`() throws {
+    @Test func `events tell a service's life in order, each with its generation and load`() throws {
         let scene = Scene()
         let events = scene.service.events()
         _ = scene.calls(3)
@@ -35,7 +35,7 @@ struct EventTests {
             ])
     }
 
-    @Test func `an event's error says when the next attempt is, like the callers' own`() throws {
+    @Test func `an event's error names the same next attempt as the callers' error`() throws {
         let scene = Scene()
         let events = scene.service.events()
         let caller = scene.call()
@@ -53,7 +53,7 @@ struct EventTests {
         #expect(collect(events, 3, in: scene).last?.callers == 8)
     }
 
-    @Test func `19: a load that fails after an older one has delivered is told to end, and changes nothing`() throws {
+    @Test func `19: a load that fails after an older one has succeeded sends an event and changes nothing`() throws {
         let scene = Scene(isRepeatable: true), events = scene.service.events()
         _ = scene.call()
         let late = try scene.load()
@@ -68,7 +68,7 @@ struct EventTests {
     }
 
     @Test(arguments: ["a token", "an expired token", "a refusal"])
-    func `19: a load that timed out is told to end once more when it ends late`(how: String) throws {
+    func `19: a timed-out load that ends late sends one more event`(how: String) throws {
         let scene = Scene(), events = scene.service.events()
         _ = scene.call()
         let load = try scene.load()
@@ -82,7 +82,7 @@ struct EventTests {
         #expect(story == ["loadStarted 1", "loadFailed 1", how == "a token" ? "loadSucceeded 1" : "loadFailed 1"])
     }
 
-    @Test func `every subscriber has a bounded buffer of its own: a slow one loses the oldest`() throws {
+    @Test func `each subscriber has its own bounded buffer, and a slow one loses its oldest events`() throws {
         let scene = Scene()
         let slow = scene.service.events(bufferingNewest: 2), quick = scene.service.events()
         for number in 0..<10 { scene.replace(with: .hour("\(number)")) }
@@ -127,7 +127,7 @@ struct EventTests {
     }
 
     // Museum 27: handlers that run under the lock (GTMAppAuth; Alamofire PR#3322). Resuming a reader runs its executor.
-    @Test func `a reader's executor may ask the service anything while it is told an event`() {
+    @Test func `a reader's executor may call the service while it receives an event`() {
         let scene = Scene(), told = Log<TokenEvent.Name>(), events = scene.service.events()
         let curious = CuriousExecutor(scene.stage) { [service = scene.service] in _ = service.events() }
         let reader = Task(executorPreference: curious) { for await event in events { told.append(event.name) } }

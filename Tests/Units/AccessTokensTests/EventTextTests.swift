@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-@Suite("What a line of a log says, and what no foreign text can make it say")
+@Suite("A log line says what happened, and no foreign text can forge one")
 struct EventTextTests {
     private struct Unreachable: Error {}
 
@@ -36,7 +36,7 @@ struct EventTextTests {
         #expect(lines == causes.map { "loadFailed generation=0 load=1 callers=1 error=loadFailed cause=\($0)" })
     }
 
-    @Test func `an event without a load or an error says no more than there is`() throws {
+    @Test func `an event without a load or an error omits those fields`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
         store.fail(.remove)
         scene.reset()
@@ -51,7 +51,7 @@ struct EventTextTests {
         ("a\nb", "a\\nb"), ("a\r\nloadSucceeded", "a\\r\\nloadSucceeded"), ("a b=c", "a_b_c"),
         ("\u{2028}\u{1B}[2K", "\\u{2028}\\u{1B}[2K"), ("ä\u{202E}", "\\u{00E4}\\u{202E}"), ("\\n", "\\\\n"), ("", ""),
     ])
-    func `a code from a server can begin no line and no field`(code: String, shown: String) throws {
+    func `a server's error code can't start a new line or field`(code: String, shown: String) throws {
         let line = try Self.line(for: Coded(logCode: code))
         #expect(line == "loadFailed generation=0 load=1 callers=1 error=loadFailed cause=\(shown) remedy=retry")
         #expect(line.unicodeScalars.allSatisfy { (0x20...0x7E).contains($0.value) })
@@ -63,14 +63,14 @@ struct EventTextTests {
         #expect(try Self.line(for: Coded(logCode: String(repeating: "x", count: 200))).contains("x remedy=retry"))
     }
 
-    @Test func `a token's type and scope can begin no line either`() {
+    @Test func `a token's type and scope can't start a new line either`() {
         let token = AccessToken("a", tokenType: "Bearer\nforged", scope: "read\r\nforged\u{2029}")
         #expect("\(token)" == "AccessToken(token of another type, 1 scope)")
         #expect("\(AccessToken("a", tokenType: "dpop", scope: "mail  drive"))" == "AccessToken(DPoP token, 2 scopes)")
     }
 
     @Test(arguments: ["\n", "\r", "\u{0B}", "\u{0C}", "\u{85}", "\u{2028}", "\u{2029}", "\u{1B}", "\u{0}", "\u{7F}"])
-    func `a cause can begin no line in an error's text, and may be in any language`(control: String) {
+    func `a cause in an error's text may be in any language, but can't start a new line`(control: String) {
         struct Foreign: Error, CustomStringConvertible { let description: String }
         let error = TokenServiceError(.loadFailed, underlying: Foreign(description: "Schlüssel fehlt\(control)2026 forged"))
         #expect(error.description.hasPrefix("Loading a token failed. Cause: Schlüssel fehlt\\"))
@@ -79,7 +79,7 @@ struct EventTextTests {
     }
 
     @Test(arguments: [("it is locked", "it is locked."), ("Unlock it!", "Unlock it!"), ("Lost()", "Lost().")])
-    func `a cause ends like a sentence`(cause: String, sentence: String) {
+    func `a cause in an error's text ends with a punctuation mark`(cause: String, sentence: String) {
         struct Foreign: Error, CustomStringConvertible { let description: String }
         let error = TokenServiceError(.storeFailed, underlying: Foreign(description: cause))
         #expect(error.description.hasSuffix(" Cause: \(sentence)"))

@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 
 @Suite("Guarantee 4: failures are not cached as answers")
 struct FailureTests {
-    @Test func `those who waited share the error, and the next caller tries at once`() throws {
+    @Test func `all waiting callers share the error, and the next caller starts a load at once`() throws {
         let scene = Scene()
         let waiting = scene.calls(5)
         scene.fail(try scene.load())
@@ -59,7 +59,7 @@ struct FailureTests {
     }
 
     @Test(arguments: ["replace", "reset", "retryNow"])
-    func `a refused grant asks the server no more`(until cure: String) throws {
+    func `after a refused grant the server is asked no more`(until cure: String) throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.grantRefused)
@@ -77,7 +77,7 @@ struct FailureTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test func `a refused client is tried again after the longest pause, and heals`() throws {
+    @Test func `a refused client is tried again after the longest pause, and can recover`() throws {
         let scene = Scene()
         let caller = scene.call()
         scene.fail(try scene.load(), with: ScriptedFailure.clientRefused)
@@ -91,7 +91,7 @@ struct FailureTests {
         #expect(healed.value?.value == "a")
     }
 
-    @Test func `success clears the count: the next failure is a first one`() throws {
+    @Test func `a success resets the failure count, so the next failure counts as the first`() throws {
         let scene = Scene()
         for _ in 1...4 {
             _ = scene.call()
@@ -148,7 +148,7 @@ struct FailureTests {
     }
 
     // Museum 29: an unknown error isn't a reason to ask for a sign-in.
-    @Test func `an error that says nothing of its remedy is a transient one`() throws {
+    @Test func `an error without a remedy counts as transient`() throws {
         struct Unknown: Error {}
         let scene = Scene()
         let caller = scene.call()
@@ -159,7 +159,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [0, -5])
-    func `a Retry-After of nothing does not end our own pause`(seconds: Int) throws {
+    func `a Retry-After of zero or less doesn't end the service's own pause`(seconds: Int) throws {
         let scene = Scene()
         var callers: [Scene.Caller] = []
         for _ in 1...2 {
@@ -169,7 +169,7 @@ struct FailureTests {
         #expect(try #require(callers[1].retryAt) >= 1)
     }
 
-    @Test func `an error names no moment that is over, however long its caller takes to be told`() throws {
+    @Test func `an error's retryAt isn't in the past, even if the clock advances before the caller gets it`() throws {
         let stage = Stage(), manual = ManualClock(), start = manual.now, meanwhile = Meanwhile()
         let service = TokenService(
             environment: .driven(
@@ -183,7 +183,7 @@ struct FailureTests {
         #expect(caller.code == .loadFailed && caller.retryAt == 10)
     }
 
-    @Test func `a load that brings a new refresh token and no good token is followed by the longest pause`() throws {
+    @Test func `a load that brings a new refresh token but no valid access token causes the longest pause`() throws {
         let scene = Scene()
         let caller = scene.call()
         try scene.deliver(AccessToken("a", lifetime: .zero, refreshToken: "rotated"))

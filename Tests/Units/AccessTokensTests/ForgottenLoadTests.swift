@@ -4,7 +4,7 @@ import Testing
 @testable import AccessTokens
 
 /// With the default limit of 30 s a load that was given up is forgotten 120 s after its start.
-@Suite("Guarantee 46: a fence frees, and so does time")
+@Suite("Guarantee 46: a fence forgets given-up loads, and so does time")
 struct ForgottenLoadTests {
     @Test(arguments: [true, false], [true, false])
     func `46: however many loads never end, a fence forgets them`(isRepeatable: Bool, byReset: Bool) throws {
@@ -20,7 +20,7 @@ struct ForgottenLoadTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test func `46: time forgets loads that were given up, each after four times the limit`() throws {
+    @Test func `46: each load that was given up is forgotten after four times its limit`() throws {
         let scene = Scene(isRepeatable: true)
         // They begin at 0, 30 and 60 s.
         for _ in 1...3 {
@@ -38,7 +38,7 @@ struct ForgottenLoadTests {
     }
 
     @Test(arguments: [10, 30, 60])
-    func `46: a load that must not be repeated is forgotten and cancelled, too, and no fence is needed`(limit: Int) throws {
+    func `46: a load that must not be repeated is also forgotten and cancelled, without a fence`(limit: Int) throws {
         let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(limit)))
         scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
         _ = scene.call()
@@ -52,7 +52,7 @@ struct ForgottenLoadTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test func `46: what a forgotten load brings at last is still used, or handed over`() throws {
+    @Test func `46: the token of a forgotten load is still used, or its grant is handed over`() throws {
         let scene = Scene()
         _ = scene.call()
         let first = try scene.load()
@@ -69,7 +69,7 @@ struct ForgottenLoadTests {
         #expect(scene.discards == ["late signedOut", "later signedOut"])
     }
 
-    @Test func `46: a service looks at no load again that a fence has cut off`() throws {
+    @Test func `46: a service keeps no record of a load that a fence has cut off`() throws {
         let scene = Scene()
         for _ in 1...100 {
             _ = scene.call()
@@ -79,7 +79,7 @@ struct ForgottenLoadTests {
         #expect(givenUp.value == 0)
     }
 
-    @Test func `46: a stalled refresh is forgotten while its token is good: the next caller starts another, and waits for none`()
+    @Test func `46: a stalled refresh is forgotten while its token is good, and the next caller starts another without waiting`()
         throws
     {
         let scene = try Scene.holding(.hour("a"))

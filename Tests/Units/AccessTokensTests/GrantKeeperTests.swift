@@ -8,7 +8,7 @@ import TokenServiceConcurrency
     private static let token = AccessToken("a", refreshToken: "r")
     private static let save = GrantKeeper.Kind.save(token, start: .zero)
 
-    @Test func `what a later operation makes pointless is dropped, but not what has begun`() {
+    @Test func `an operation that a later one makes pointless is dropped, unless it has begun`() {
         var queue = Store()
         for kind in [Self.save, Self.save, .remove, Self.save] { queue.add(kind) }
         #expect(queue.names == ["save", "remove", "save"])
@@ -21,7 +21,7 @@ import TokenServiceConcurrency
         #expect(queue.names == ["save", "remove"] && queue.operations[0].id == ids[0])
     }
 
-    @Test func `a load makes nothing pointless, and a save makes it so`() {
+    @Test func `a load makes no operation pointless, and a save makes loads pointless`() {
         var queue = Store()
         for kind in [GrantKeeper.Kind.remove, .load, .load] { queue.add(kind) }
         #expect(queue.names == ["remove", "load", "load"])
@@ -29,8 +29,7 @@ import TokenServiceConcurrency
         #expect(queue.names == ["remove", "save"])
     }
 
-    @Test func `a fence whose operation is dropped waits for the one that replaces it, and what was to be handed over still is`()
-    {
+    @Test func `a dropped operation's replacement takes over its fences and its duty to hand over`() {
         var queue = Store()
         queue.add(.load)
         queue.add(Self.save, fence: 1, handsOver: true)
@@ -41,7 +40,7 @@ import TokenServiceConcurrency
         #expect(!queue.operations[2].handsOver && queue.operations[2].fences == [4])
     }
 
-    @Test func `a fence that waits for a later operation instead keeps its limit, a flight's save gives it none`() {
+    @Test func `a fence keeps its limit when it waits for a later operation, and a flight's save sets none for it`() {
         var queue = Store()
         queue.add(.remove, deadline: 4)
         queue.add(Self.save, deadline: 5, flight: 1)
@@ -66,13 +65,13 @@ import TokenServiceConcurrency
         #expect(queue.operations.last?.isLate == true && queue.nextDeadline == .seconds(95))
     }
 
-    @Test func `a load that is late still belongs to its flight: what it finds is welcome`() {
+    @Test func `a late load still belongs to its flight, so what it finds is used`() {
         var queue = Store()
         queue.add(.load, deadline: 5, flight: 1)
         #expect(queue.elapse(to: .seconds(5)).flights == [1] && queue.operations[0].flight == 1)
     }
 
-    @Test func `the next one's limit counts once the late one has ended`() {
+    @Test func `once a late operation has ended, the next one's limit counts`() {
         var queue = Store()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
@@ -81,7 +80,7 @@ import TokenServiceConcurrency
         #expect(!queue.isLate && queue.nextDeadline == .seconds(15))
     }
 
-    @Test func `one that waited behind a late one has a limit again when its turn comes`() {
+    @Test func `an operation that waited behind a late one gets a new limit when its turn comes`() {
         var queue = Store()
         queue.add(Self.save, deadline: 5)
         _ = queue.elapse(to: .seconds(5))
@@ -91,7 +90,7 @@ import TokenServiceConcurrency
     }
 
     /// Every fence ends once and in time, the queue stays short, and the last write is the latest decision.
-    @Test(arguments: 1...20) func `random operations, ends and time keep every promise`(seed: UInt64) {
+    @Test(arguments: 1...20) func `every promise holds under random operations, ends and time steps`(seed: UInt64) {
         var random = SplitMix64(seed: seed), queue = Store(), now = Duration.zero
         var waiting: [Int: Duration] = [:], fence = 0, begun: Int?, hasFailed = false
         func check(_ condition: Bool, _ promise: Comment) {

@@ -9,7 +9,9 @@ import TokenServiceConcurrency
 @Suite("No grant is lost, no fence and no caller waits too long, whatever comes between")
 struct GrantLedgerTests {
     @Test(arguments: [true, false], [true, false])
-    func `random lives`(isRepeatable: Bool, hasStore: Bool) throws {
+    func `random lives of a service lose no grant and keep no caller or fence waiting too long`(
+        isRepeatable: Bool, hasStore: Bool
+    ) throws {
         for seed in 1...60 as ClosedRange<UInt64> {
             var life = Life(isRepeatable: isRepeatable, hasStore: hasStore, seed: seed)
             for _ in 1...60 { try life.step() }

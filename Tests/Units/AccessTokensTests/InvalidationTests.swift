@@ -71,7 +71,7 @@ struct InvalidationTests {
         #expect(healed.value?.value == "6")
     }
 
-    @Test func `a server that keeps returning the refused token meets the same limit, and no call fails unrefused`() throws {
+    @Test func `the limit also holds if the server keeps returning the refused token, and no call fails`() throws {
         let scene = try Scene.holding(.hour("a"))
         for _ in 0...25 {
             scene.invalidate(.hour("a"))
@@ -83,7 +83,7 @@ struct InvalidationTests {
         #expect(scene.loader.loadCount == 6)
     }
 
-    @Test func `a refusal that joins a running refresh starts no load, and does not count`() throws {
+    @Test func `a refusal that joins a running refresh starts no load and doesn't count against the limit`() throws {
         let scene = try Scene.holding(.hour("0"))
         scene.advance(by: .seconds(3000))
         _ = scene.call()
@@ -130,7 +130,7 @@ struct InvalidationTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test func `a refresh that was joined and returns the refused token makes way for another load`() throws {
+    @Test func `a joined refresh that returns the refused token is followed by another load`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3000))
         _ = scene.call()
@@ -143,7 +143,7 @@ struct InvalidationTests {
         #expect(caller.value?.value == "b" && scene.loader.loadCount == 3)
     }
 
-    @Test func `49: a refresh that returns the refused token while the limit is on leaves it in use`() throws {
+    @Test func `49: while the limit is on, a refresh that returns the refused token leaves that token in use`() throws {
         let scene = try Scene.holding(.hour("0"))
         for number in 1...5 {
             scene.invalidate(.hour("\(number - 1)"))
@@ -173,7 +173,7 @@ struct InvalidationTests {
         #expect(scene.service.cachedToken?.value == "a")
     }
 
-    @Test func `a refusal of an older token makes the late success of a load that was given up no less welcome`() throws {
+    @Test func `a refusal of an older token doesn't keep a given-up load's late success from being used`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let late = try scene.load()
@@ -184,7 +184,7 @@ struct InvalidationTests {
         #expect(waiting.value?.value == "a")
     }
 
-    @Test func `refusing one token again and again pushes no other out`() throws {
+    @Test func `repeated refusals of one token don't push out another remembered token`() throws {
         let scene = Scene(), caller = scene.call()
         scene.invalidate(.hour("first"))
         for _ in 1...8 { scene.invalidate(.hour("again")) }
@@ -192,7 +192,7 @@ struct InvalidationTests {
         #expect(!caller.isDone && scene.loader.loadCount == 2)
     }
 
-    @Test func `refused tokens that have expired take no other's place`() throws {
+    @Test func `a refused token that has expired frees its place among those remembered`() throws {
         let scene = Scene(), caller = scene.call()
         scene.invalidate(.hour("first"))
         scene.invalidate(AccessToken("short", lifetime: .seconds(1)))
@@ -203,7 +203,7 @@ struct InvalidationTests {
         #expect(!caller.isDone && scene.loader.loadCount == 2)
     }
 
-    @Test func `the limit on loads after refusals stops no other load, and counts none`() throws {
+    @Test func `the limit on loads after refusals neither stops nor counts other loads`() throws {
         let scene = try Scene.holding(.hour("0"))
         func expire(_ name: String) throws {
             scene.advance(by: .seconds(1))

@@ -88,7 +88,7 @@ struct IsolationTests {
         box.withLock { $0 = nil }
     }
 
-    @Test func `15: urgency ends with those who had it`() throws {
+    @Test func `15: a load isn't raised to the priority of an earlier load's callers`() throws {
         let scene = Scene()
         _ = scene.stage.start(priority: .high) { [service = scene.service] in try await service.retrieveToken() }
         scene.invalidate(try scene.deliver(.hour("a")))

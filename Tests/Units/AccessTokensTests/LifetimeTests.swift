@@ -21,7 +21,7 @@ struct LifetimeTests {
     }
 
     // Museum 19, with no caller left to notice: the load outlives its limit, and the service outlives its last owner.
-    @Test func `a rotated refresh token that comes late is saved, though everybody has let the service go`() throws {
+    @Test func `a rotated refresh token that comes late is saved, even if no owner of the service is left`() throws {
         let stage = Stage(), loader = ScriptedLoader(), clock = ManualClock(), store = ScriptedStore()
         var service: TokenService? = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: loader)
         weak let watched = service
@@ -38,7 +38,7 @@ struct LifetimeTests {
     }
 
     @Test(arguments: [true, false])
-    func `a service that is released with a token, or with a refused grant, is gone`(isHolding: Bool) throws {
+    func `a released service that holds a token or an error is deallocated`(isHolding: Bool) throws {
         weak let watched = try {
             let scene = Scene()
             _ = scene.call()
@@ -76,7 +76,7 @@ struct LifetimeTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `a caller's limit that is longer than its wait keeps no service`() throws {
+    @Test func `a caller's limit that is longer than its wait doesn't keep the service alive`() throws {
         let stage = Stage(), callers = Stage(), clock = ManualClock()
         weak let watched = {
             let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in .hour("a") }

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 
 @Suite struct LimitHeapTests {
     @Test(arguments: 1 ... .everyday(3, thorough: 30))
-    func `limits come out as from a sorted list, whatever went in or left when`(seed: UInt64) {
+    func `limits come out in sorted order, whatever the order of additions and removals`(seed: UInt64) {
         var random = SplitMix64(seed: seed), heap = LimitHeap<Int>(), list: [(time: Duration, owner: Int)] = []
         for step in 1...1_000 {
             let time = Duration.seconds(Int.random(in: 0..<50, using: &random))
@@ -40,7 +40,7 @@ import TokenServiceConcurrency
         #expect(rest.sorted() == list.map(\.owner).sorted() && heap.earliest == nil)
     }
 
-    @Test func `nothing comes out before its time`() {
+    @Test func `no limit comes out before its time`() {
         var heap = LimitHeap<String>()
         let none = heap.removeEarliest(until: .seconds(1_000_000))
         heap.insert("a", at: .seconds(2))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Guarantee 9: the sum of a caller's limits, and executors that never get to the load")
 struct LimitTests {
-    @Test func `restore and load share one limit, the save has its own: 35 s at most`() throws {
+    @Test func `restore and load share one limit and the save has its own, so a call takes 35 s at most`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let caller = scene.call()
@@ -22,7 +22,7 @@ struct LimitTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test func `a load after a slow restore has only what is left`() throws {
+    @Test func `a load after a slow restore has only the rest of the limit`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let caller = scene.call()
@@ -35,7 +35,7 @@ struct LimitTests {
         #expect(caller.code == .loadTimedOut)
     }
 
-    @Test func `a limit shorter than the store's is the restore's, too, and its error names the store`() {
+    @Test func `a limit shorter than the store's also limits the restore, and its error names the store`() {
         let store = ScriptedStore(), scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(2)), store: store)
         store.hold()
         let caller = scene.call()
@@ -44,7 +44,7 @@ struct LimitTests {
     }
 
     // The computer slept: the clock has advanced, and the restore ends before any timer fires.
-    @Test func `a restore that outlasts the whole limit starts no load that is late from the start`() {
+    @Test func `a restore that takes the whole limit is followed by no load, since that would be late from the start`() {
         let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
         store.hold()
         let caller = scene.call()
@@ -56,7 +56,7 @@ struct LimitTests {
 
     // MARK: An executor that stays busy with other work
 
-    @Test func `a load that never gets its turn holds up no limit and no fence`() {
+    @Test func `a load that never gets to run delays no limit and no fence`() {
         let frozen = Stage(), scene = Scene(loadStage: frozen)
         let patient = scene.call(), hasty = scene.call(within: .seconds(1))
         scene.advance(by: .seconds(1))
@@ -70,7 +70,7 @@ struct LimitTests {
         #expect(after.value?.value == "given")
     }
 
-    @Test func `a store that never gets its turn holds up no fence for longer than 5 s`() {
+    @Test func `a store that never gets to run delays no fence for longer than 5 s`() {
         let frozen = Stage(), store = ScriptedStore(), scene = Scene(store: store, loadStage: frozen)
         let caller = scene.call(), signIn = scene.signIn(with: .hour("given"))
         #expect(!caller.isDone && !signIn.isDone)
@@ -84,7 +84,7 @@ struct LimitTests {
     }
 
     @Test(arguments: ["reset", "replace", "time-out"])
-    func `a load that was given up before its turn came does not begin: the old grant is not used`(by end: String) throws {
+    func `a load given up before it could run doesn't begin, so the old grant isn't used`(by end: String) throws {
         let frozen = Stage(), scene = Scene(isRepeatable: true, loadStage: frozen)
         scene.replace(with: AccessToken("expired", lifetime: .zero, refreshToken: "old"))
         switch end {
@@ -102,7 +102,7 @@ struct LimitTests {
         #expect(next.isDone == (end == "replace") && scene.loader.loadCount == (end == "replace" ? 0 : 1))
     }
 
-    @Test func `a load whose turn comes after its limit does not begin, although the limit's timer has not fired`() throws {
+    @Test func `a load that can run only after its limit doesn't begin, even if the limit's timer hasn't fired`() throws {
         let frozen = Stage(), scene = Scene(isRepeatable: true, loadStage: frozen)
         let caller = scene.call()
         scene.clock.advance(by: .seconds(30))
@@ -112,7 +112,7 @@ struct LimitTests {
         #expect((caller.error as? TokenServiceError)?.code == .loadTimedOut)
     }
 
-    @Test func `a store operation that was fenced off in its turn still ends before the fence's own`() {
+    @Test func `a store operation that a fence overtook ends before the fence's own operation`() {
         let frozen = Stage(), store = ScriptedStore(), scene = Scene(store: store, loadStage: frozen)
         _ = scene.signIn(with: .hour("given"))
         let signOut = scene.signOut()

@@ -23,7 +23,8 @@ struct LoadCycleTests {
     }
 
     @Test(arguments: [["0", "1"], ["1", "0"]], [false, true])
-    func `two services that two callers started`(order: [String], haveStores: Bool) {
+    func `two services whose loads ask each other get an error, when two callers started them`(order: [String], haveStores: Bool)
+    {
         let stores: [Int: any TokenStore] = haveStores ? [0: ScriptedStore(), 1: ScriptedStore()] : [:]
         let neighbours = Neighbours([Self.asking(1, as: "0"), Self.asking(0, as: "1")], stores: stores)
         let callers = [neighbours.call(0), neighbours.call(1)]
@@ -34,7 +35,7 @@ struct LoadCycleTests {
     }
 
     @Test(arguments: [["0", "1", "2"], ["0", "2", "1"], ["1", "0", "2"], ["1", "2", "0"], ["2", "0", "1"], ["2", "1", "0"]])
-    func `three services in a ring`(order: [String]) {
+    func `three services whose loads ask each other in a ring get an error`(order: [String]) {
         let ring = Neighbours([Self.asking(1, as: "0"), Self.asking(2, as: "1"), Self.asking(0, as: "2")])
         let callers = (0..<3).map(ring.call)
         for gate in order { ring.open(gate) }
@@ -44,7 +45,7 @@ struct LoadCycleTests {
     // MARK: In a store's operation
 
     @Test(arguments: ["load", "save", "remove"])
-    func `a store that asks a service whose loader asks the store's own`(operation: String) {
+    func `a store gets an error if it asks a service whose loader asks the store's own service`(operation: String) {
         let store = AskingStore(in: operation) { _ = try await $0.ask(1) }
         let neighbours = Neighbours([{ _ in .hour("0") }, Self.asking(0, as: "1")], stores: [0: store])
         let service = neighbours[0]
@@ -60,7 +61,7 @@ struct LoadCycleTests {
     }
 
     @Test(arguments: ["load", "save", "remove"])
-    func `a store that asks its own service`(operation: String) {
+    func `a store that asks its own service gets an error`(operation: String) {
         let codes = Log<TokenServiceError.Code?>()
         let store = AskingStore(in: operation) { neighbours in
             do { _ = try await neighbours.ask(0) } catch { codes.append((error as? TokenServiceError)?.code) }
@@ -92,7 +93,7 @@ struct LoadCycleTests {
         #expect(answers.entries.first == "0")
     }
 
-    @Test func `an operation that is late is waited for by nothing, so it closes no cycle`() {
+    @Test func `nothing waits for a store operation that is late, so it closes no cycle`() {
         let store = AskingStore(in: "remove") { neighbours in
             await neighbours.pass("remove")
             _ = try await neighbours.ask(1)

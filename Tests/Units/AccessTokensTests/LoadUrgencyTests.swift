@@ -18,7 +18,7 @@ struct LoadUrgencyTests {
         #expect(try scene.load().priority == .high)
     }
 
-    @Test func `a load whose last caller leaves just before it starts is as urgent as those who may join it`() throws {
+    @Test func `a load whose last caller leaves just before it starts keeps that caller's urgency`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), eavesdropper = Eavesdropper(scene.stage)
         let events = scene.service.events()
         let reader = Task(executorPreference: eavesdropper) { for await _ in events {} }
@@ -52,7 +52,7 @@ struct LoadUrgencyTests {
     }
 
     @Test(arguments: [false, true])
-    func `15: a load becomes as urgent as a caller becomes while it waits`(joins: Bool) throws {
+    func `15: a caller that becomes more urgent while it waits raises its load's urgency`(joins: Bool) throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let stage = Stage(), loader = NotingLoader()
         let service = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
@@ -71,7 +71,7 @@ struct LoadUrgencyTests {
     }
 
     @Test(arguments: 0..<4)
-    func `15: also if it becomes so between its place and its wait`(rounds: Int) throws {
+    func `15: a caller that becomes urgent at any step before it waits raises its load's urgency`(rounds: Int) throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let stage = Stage(), loader = NotingLoader()
         let service = TokenService(environment: .driven(by: stage, clock: ManualClock()), loader: loader)
@@ -85,7 +85,7 @@ struct LoadUrgencyTests {
     }
 
     @Test(arguments: 0..<4)
-    func `15: a sign-in makes the store as urgent as its caller becomes, whenever that is`(rounds: Int) throws {
+    func `15: a sign-in whose caller becomes urgent, at any step, makes the store as urgent`(rounds: Int) throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let store = NotingStore(), scene = Scene(store: store)
         let caller = Task(executorPreference: scene.stage, priority: .low) { [service = scene.service] in
@@ -99,7 +99,7 @@ struct LoadUrgencyTests {
         #expect(store.priorities.entries.suffix(2) == [.high, .high])
     }
 
-    @Test func `15: so does the store that is asked first, and the urgency of a caller who has left is over`() throws {
+    @Test func `15: the store's first read is as urgent as a caller becomes, unless that caller has left`() throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         for leaves in [false, true] {
             let store = NotingStore(), scene = Scene(store: store)
@@ -147,7 +147,7 @@ struct LoadUrgencyTests {
     }
 
     @Test(arguments: [true, false])
-    func `15: the store works as urgently as the load, also for a caller who joins while it is asked`(joins: Bool) throws {
+    func `15: the store works as urgently as the load, also for a caller who joins during the restore`(joins: Bool) throws {
         let store = NotingStore(), scene = Scene(store: store)
         func call(_ priority: TaskPriority) {
             _ = scene.stage.start(priority: priority) { [service = scene.service] in try await service.retrieveToken() }

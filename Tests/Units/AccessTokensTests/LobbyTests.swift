@@ -23,13 +23,13 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [(0, false), (1, true), (2, false)])
-    func `only by callers of the generation that it belongs to`(seen: Int, isJoined: Bool) {
+    func `only callers of a load's own generation may join it`(seen: Int, isJoined: Bool) {
         var lobby = Self.loading
         let place = lobby.join(generation: seen)
         #expect((place != nil) == isJoined)
     }
 
-    @Test func `a caller more urgent than those who wait comes in, to make the load as urgent`() {
+    @Test func `a caller more urgent than the waiters goes to the actor to raise the load's urgency`() {
         var lobby = Self.loading
         lobby.admit("urgent", urgency: Urgency(.medium))
         let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
@@ -37,7 +37,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [true, false])
-    func `an urgency lasts as long as anybody waits`(isAnswered: Bool) throws {
+    func `an urgency lasts as long as any caller waits`(isAnswered: Bool) throws {
         var lobby = Self.loading
         let place = lobby.admit(urgency: Urgency(.high))
         lobby.admit("other", urgency: Urgency(.low))
@@ -54,7 +54,7 @@ import TokenServiceConcurrency
         #expect(lobby.urgency == .background)
     }
 
-    @Test func `an urgency ends when no caller waits any longer`() {
+    @Test func `an urgency ends when the last caller leaves`() {
         var lobby = Self.loading
         let place = lobby.admit(urgency: Urgency(.high))
         _ = lobby.leave(place, with: .left)
@@ -62,7 +62,7 @@ import TokenServiceConcurrency
         #expect(lobby.urgency == .background)
     }
 
-    @Test func `where no load runs there is nothing to join`() {
+    @Test func `without a running load there is nothing to join`() {
         var lobby = Lobby()
         let before = lobby.join(generation: 0)
         _ = lobby.open(TokenService.Snapshot(), answering: nil)
@@ -70,7 +70,7 @@ import TokenServiceConcurrency
         #expect(before == nil && after == nil)
     }
 
-    @Test func `while the actor decides no caller joins, and it hears of all who have`() {
+    @Test func `no caller joins while the actor decides, and the actor learns of all who joined before`() {
         var lobby = Self.loading
         _ = lobby.join()
         _ = lobby.join()
@@ -88,7 +88,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: 0..<3, [true, false])
-    func `52: what the program ends is not shown, even if the actor decides something else meanwhile`(act: Int, isOpen: Bool) {
+    func `52: a token that the program has ended isn't shown, whatever the actor decides meanwhile`(act: Int, isOpen: Bool) {
         var lobby = Lobby()
         _ = lobby.open(Self.snapshot(.hour("old")), answering: nil)
         if !isOpen { _ = lobby.close() }
@@ -102,7 +102,7 @@ import TokenServiceConcurrency
         #expect(lobby.snapshot.hit.token?.value == "next", "the machine has learnt of it")
     }
 
-    @Test func `52: a load of before a fence isn't joined, and its waiters are answered as callers of before`() throws {
+    @Test func `52: no later caller joins a load from before a fence, whose own waiters still get its answer`() throws {
         var lobby = Self.loading
         let place = try lobby.place()
         _ = lobby.close()
@@ -113,7 +113,7 @@ import TokenServiceConcurrency
         #expect(lobby.collectAnswer(at: place).name == "old")
     }
 
-    @Test func `52: a fence during a decision leaves a generation for a session that the decision itself ends`() {
+    @Test func `52: a fence during a decision takes a generation after the one that the decision itself ends`() {
         var lobby = Self.loading
         _ = lobby.close()
         _ = lobby.note(.signOut, for: nil, at: .zero)
@@ -122,7 +122,7 @@ import TokenServiceConcurrency
         #expect(lobby.close().notices.map(\.number) == [3])
     }
 
-    @Test func `52: a fence that is meant for an earlier generation is none`() {
+    @Test func `52: a fence that is meant for an earlier generation has no effect`() {
         var lobby = Self.loading
         let isNoted = [0, 1, 1].map { lobby.note(.signOut, for: nil, at: .zero, in: $0) }
         #expect(isNoted == [false, true, false])
@@ -139,7 +139,7 @@ import TokenServiceConcurrency
         #expect(lobby.waiters.count == 0)
     }
 
-    @Test func `an answer reaches the suspended and those on their way, but none who left`() throws {
+    @Test func `an answer reaches suspended callers and those on their way, but none who left`() throws {
         var lobby = Self.loading, places: [Lobby.Place] = []
         for _ in 0..<6 { places.append(try lobby.place()) }
         for index in [0, 2, 4] { _ = lobby.suspend("\(index)", at: places[index]) }
@@ -151,7 +151,7 @@ import TokenServiceConcurrency
         #expect(collected == ["a", "a", "left", "left", "a", "a"])
     }
 
-    @Test func `an answer stays until the last of its callers has collected it, and is never a later caller's`() throws {
+    @Test func `an answer is kept until its last caller has collected it, and never reaches a later caller`() throws {
         var lobby = Self.loading
         let early = [try lobby.place(), try lobby.place()]
         _ = lobby.answer("a")
@@ -165,7 +165,7 @@ import TokenServiceConcurrency
         #expect(lobby.uncollectedAnswers == 0)
     }
 
-    @Test func `limits of callers who left don't gather behind one who waits`() {
+    @Test func `the limits of callers who left don't pile up behind one caller that waits`() {
         var lobby = Self.loading
         lobby.admit("patient", urgency: Urgency(.medium))
         for _ in 1...10_000 {
@@ -179,7 +179,7 @@ import TokenServiceConcurrency
         #expect(late == ["late"])
     }
 
-    @Test func `a caller has its place before anybody can hear of its load and join behind it`() {
+    @Test func `a caller has its place before its load is announced and others can join behind it`() {
         let stage = Stage(), waiting = Log<Int>(), eavesdropper = Eavesdropper(stage)
         let service = TokenService(
             environment: .driven(by: eavesdropper, clock: ManualClock()), loader: ScriptedLoader())
@@ -195,7 +195,7 @@ import TokenServiceConcurrency
     /// The events that a caller can meet after it has taken its place.
     enum Happening: String, CaseIterable { case settles, left, a, b }
 
-    @Test func `in whatever order a caller suspends, leaves and is answered, it gets the first answer, once`() throws {
+    @Test func `a caller gets the first answer, once, in whatever order it suspends, leaves and is answered`() throws {
         var orders: Set<[Happening]> = [[]]
         for _ in 0..<5 { orders.formUnion(orders.flatMap { order in Happening.allCases.map { order + [$0] } }) }
         // The caller suspends once, at any point.

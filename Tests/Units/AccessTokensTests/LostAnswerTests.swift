@@ -22,7 +22,7 @@ struct LostAnswerTests {
         return caller.error as? TokenServiceError
     }
 
-    @Test func `a refusal tells when the answer was lost: in its text, in its event and at each later call`() throws {
+    @Test func `a refusal says when the answer was lost, in its text, its event and each later call's error`() throws {
         let scene = Scene(), events = scene.service.events()
         try lose(scene)
         let error = try refuse(scene)
@@ -37,7 +37,7 @@ struct LostAnswerTests {
         #expect(told.last?.description.hasSuffix("remedy=signIn lostAnswer=1970-01-01T00:01:40Z") == true, "\(told)")
     }
 
-    @Test func `an unclear refusal and a refused refresh ahead tell it, too`() throws {
+    @Test func `an unclear refusal and a refused refresh ahead also say when the answer was lost`() throws {
         let scene = Scene()
         try lose(scene)
         #expect(try refuse(scene, with: ScriptedFailure(.signInOrRegistration))?.lostAnswerAt == Self.lost)
@@ -52,7 +52,7 @@ struct LostAnswerTests {
         #expect(told.map { $0.error?.lostAnswerAt } == [nil, Date(timeIntervalSince1970: 3_000)])
     }
 
-    @Test func `the first lost answer since the last success counts, and “try again” doesn't forget it`() throws {
+    @Test func `a refusal names the first lost answer since the last success, even after retryNow`() throws {
         let scene = Scene()
         try lose(scene)
         for _ in 1...3 {
@@ -65,7 +65,7 @@ struct LostAnswerTests {
         #expect(try refuse(scene)?.lostAnswerAt == Self.lost)
     }
 
-    @Test func `a load that timed out lost its answer, unless the answer is the late refusal`() throws {
+    @Test func `a timed-out load counts as a lost answer, unless its late answer is the refusal`() throws {
         for isLate in [true, false] {
             let scene = Scene(), events = scene.service.events()
             let caller = scene.call()
@@ -81,7 +81,7 @@ struct LostAnswerTests {
     }
 
     @Test(arguments: ["success", "reset", "replace", "salvage", "answered", "refused", "repeatable"])
-    func `a refusal without a lost answer of the same grant tells none`(between: String) throws {
+    func `a refusal names no lost answer if none was lost with the same grant`(between: String) throws {
         let scene = Scene(isRepeatable: between == "repeatable")
         switch between {
         case "answered": try lose(scene, with: ScriptedFailure(.retry, retryAfter: .seconds(1)))

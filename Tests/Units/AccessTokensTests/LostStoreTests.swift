@@ -83,7 +83,8 @@ struct LostStoreTests {
         #expect(scene.call().value?.value == "a")
     }
 
-    @Test func `46: a save that never ends holds up a sign-out's removal no longer than that, and no caller is needed`() throws {
+    @Test func `46: a save that never ends delays a sign-out's removal only until it counts as lost, without any caller`() throws
+    {
         let store = LosingStore(), scene = Scene(store: store)
         let caller = scene.call()
         store.lose()
@@ -99,7 +100,7 @@ struct LostStoreTests {
         #expect(scene.signIn(with: .hour("b")).value?.storeFailure == nil && store.contents?.value == "b")
     }
 
-    @Test func `46: however many saves never end, the next is made`() throws {
+    @Test func `46: the next save is made, however many saves before it never ended`() throws {
         let store = LosingStore(), scene = Scene(store: store)
         store.lose()
         for round in 1...5 {
@@ -110,7 +111,7 @@ struct LostStoreTests {
         #expect(scene.signIn(with: .granted("b")).value?.storeFailure == nil && store.contents?.value == "b")
     }
 
-    @Test func `46: a save that was taken for lost and comes after a removal doesn't get the last word`() throws {
+    @Test func `46: a save that counts as lost and ends after a removal doesn't get the last word`() throws {
         let store = LosingStore(), scene = Scene(store: store)
         store.lose()
         scene.replace(with: .granted("a"))
@@ -122,7 +123,7 @@ struct LostStoreTests {
         #expect(store.contents == nil && store.log.suffix(3) == ["remove", "save a", "remove"])
     }
 
-    @Test func `46: nor does a removal that comes after a save, and what it was to hand over the next one does`() throws {
+    @Test func `46: a removal that counts as lost doesn't undo a later save, which hands over the old grant`() throws {
         let store = LosingStore(Self.stored(.granted("old"))), scene = Scene(store: store)
         store.lose()
         scene.reset()
@@ -135,7 +136,7 @@ struct LostStoreTests {
         #expect(scene.discards == ["old replaced"])
     }
 
-    @Test func `6: what a removal has found before it was taken for lost is handed over once`() {
+    @Test func `6: a grant found by a removal that then counts as lost is handed over once`() {
         let store = LosingStore(Self.stored(.granted("a"))), scene = Scene(store: store)
         #expect(scene.call().value?.value == "a")
         store.lose(loads: false)
@@ -148,7 +149,7 @@ struct LostStoreTests {
         #expect(scene.discards == ["a signedOut"])
     }
 
-    @Test func `46: one that was taken for lost and ends before anything else is written has done its work`() throws {
+    @Test func `46: an operation that counts as lost but ends before the next write has done its work`() throws {
         let store = LosingStore(), scene = Scene(store: store)
         store.lose()
         scene.replace(with: .granted("a"))
@@ -160,7 +161,7 @@ struct LostStoreTests {
         #expect(store.log.last == "save a")
     }
 
-    @Test func `45: a program that ends waits for no operation of the store that was taken for lost`() throws {
+    @Test func `45: drain doesn't wait for a store operation that counts as lost`() throws {
         let store = LosingStore(), scene = Scene(store: store)
         store.lose()
         scene.replace(with: .granted("a"))

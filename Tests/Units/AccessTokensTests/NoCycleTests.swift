@@ -2,7 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Testing
 
-@Suite("Guarantee 17, the other side: where no load waits for itself there is no alarm")
+@Suite("Guarantee 17: loads that don't wait for themselves get no error")
 struct NoCycleTests {
     private static func asking(_ numbers: Int..., as name: String) -> Neighbours.Loader {
         { neighbours in
@@ -14,13 +14,13 @@ struct NoCycleTests {
         }
     }
 
-    @Test func `a chain of loads`() {
+    @Test func `a chain of loads ends without an error`() {
         let chain = Neighbours((0..<20).map { $0 < 19 ? Self.asking($0 + 1, as: "\($0)") : Self.asking(as: "19") })
         #expect(chain.call(0).value?.value == "0" && !chain.areWaiting)
         #expect((0..<20).allSatisfy { chain[$0].cachedToken?.value == "\($0)" })
     }
 
-    @Test func `a diamond, and a load that asks one service three times at once`() {
+    @Test func `a diamond of loads, and a load that calls one service three times at once, end without an error`() {
         let diamond = Neighbours([
             Self.asking(1, 2, 1, 1, as: "0"), Self.asking(3, as: "1"), Self.asking(3, as: "2"), Self.asking(as: "3"),
         ])
@@ -28,7 +28,7 @@ struct NoCycleTests {
     }
 
     @Test(arguments: ["cancelled", "out of time"])
-    func `a load that waits no longer for the other one`(because: String) {
+    func `a load that no longer waits for another one closes no cycle`(because: String) {
         let neighbours = Neighbours([
             { neighbours in
                 let asking = Task(executorPreference: neighbours.stage) { try await neighbours.ask(1, within: .seconds(3)) }
@@ -59,7 +59,7 @@ struct NoCycleTests {
         #expect(caller.value?.value == "0" && other.value?.value == "1 by 0" && !neighbours.areWaiting)
     }
 
-    @Test func `what a load has left behind when it ended`() {
+    @Test func `a task that an ended load has left behind gets its token and closes no cycle`() {
         let answers = Log<String>()
         let neighbours = Neighbours([
             { neighbours in
@@ -82,7 +82,7 @@ struct NoCycleTests {
         #expect(!neighbours.areWaiting)
     }
 
-    @Test func `a load that has taken too long is waited for by nothing`() {
+    @Test func `no load waits for one that has timed out`() {
         let neighbours = Neighbours([
             { neighbours in
                 await neighbours.pass("0")
@@ -105,7 +105,7 @@ struct NoCycleTests {
         #expect(!neighbours.areWaiting)
     }
 
-    @Test func `a refresh that waits for a load which gets the token that is still good`() {
+    @Test func `a refresh closes no cycle if the load it waits for gets the token that is still good`() {
         let neighbours = Neighbours([
             { neighbours in
                 await neighbours.pass("0")

@@ -32,7 +32,7 @@ struct OddClockTests {
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.max) * 18, Duration(attoseconds: .max)])
-    func `limits of any size are limits, on the real clock too`(limit: Duration) async throws {
+    func `limits as long as a Duration allows work, on the real clock too`(limit: Duration) async throws {
         let policy = RefreshPolicy(loadTimeout: limit, maximumLeeway: limit, maximumRefreshWindow: limit)
         let service = TokenService(policy: policy) { _ in
             await Task.yield()
@@ -44,7 +44,7 @@ struct OddClockTests {
         await #expect(throws: TokenServiceError.self) { try await service.retrieveToken(within: .zero - limit) }
     }
 
-    @Test func `with a clock that never wakes, the next caller finds that the load has taken too long`() throws {
+    @Test func `with a clock that never wakes, the next call detects that a load has timed out`() throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader(isRepeatable: true)
         let service = TokenService(environment: .driven(by: stage, clock: OddClock(clock, fault: .neverWakes)), loader: loader)
         let patient = stage.start { try await service.retrieveToken() }
@@ -54,7 +54,9 @@ struct OddClockTests {
         #expect(loader.loadCount == 2)
     }
 
-    @Test func `a clock whose sleep returns at once is asked a hundred times, not without end, and not after the end`() throws {
+    @Test func `a service asks a clock whose sleep returns at once a limited number of times, and never after its release`()
+        throws
+    {
         let stage = Stage(), clock = SleeplessClock(), loader = ScriptedLoader()
         weak let released = try {
             let service = TokenService(environment: .driven(by: stage, clock: clock), loader: loader)

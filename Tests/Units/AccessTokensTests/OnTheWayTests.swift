@@ -13,7 +13,7 @@ struct OnTheWayTests {
         scene.stage.startOnce { [service = scene.service] in try await service.retrieveToken(within: limit) }
     }
 
-    @Test func `who is cancelled on the way to the actor starts nothing`() {
+    @Test func `a caller cancelled on its way to the actor starts no load`() {
         let caller = caller()
         caller.cancel()
         scene.stage.run()
@@ -21,7 +21,7 @@ struct OnTheWayTests {
         #expect(scene.loader.loadCount == 0)
     }
 
-    @Test func `who has no time left when it reaches the actor starts nothing`() {
+    @Test func `a caller whose limit passes on its way to the actor starts no load`() {
         let caller = caller(within: .seconds(1))
         scene.clock.advance(by: .seconds(1))
         scene.stage.run()
@@ -34,7 +34,7 @@ struct OnTheWayTests {
         scene.stage.start { [service = scene.service] in await service.finish(fence) }
     }
 
-    @Test func `who waits doesn't get a sign-in's token that was refused before the actor learnt of it`() throws {
+    @Test func `a waiting caller doesn't get a sign-in's token that was refused before the actor learnt of it`() throws {
         let caller = scene.call()
         _ = try scene.load()
         let fence = scene.service.put(.hour("given"))
@@ -47,7 +47,7 @@ struct OnTheWayTests {
 
     /// A program may have kept the token of an earlier run's session, as interceptors do.
     @Test(arguments: [true, false])
-    func `52: who comes behind a refusal doesn't get the refused token from the store`(isStored: Bool) throws {
+    func `52: a caller after a refusal doesn't get the refused token from the store`(isStored: Bool) throws {
         let stored = StoredToken(.granted("a"), received: Date(timeIntervalSince1970: 0))
         let scene = Scene(store: ScriptedStore(isStored ? stored : nil))
         scene.service.refuse(.granted("a"), isToResend: true)
@@ -67,7 +67,7 @@ struct OnTheWayTests {
         #expect(caller.value?.value == "a")
     }
 
-    @Test func `52: a sign-in that the actor learns of late has the whole time for its load`() throws {
+    @Test func `52: a sign-in that the actor learns of late still has the full time for its load`() throws {
         let caller = scene.call()
         _ = try scene.load()
         let fence = scene.service.put(AccessToken("expired", lifetime: .zero, refreshToken: "r"))
@@ -81,7 +81,7 @@ struct OnTheWayTests {
     }
 
     @Test(arguments: [true, false])
-    func `52: a fence that the actor learns of late has the whole time for the store`(isSignIn: Bool) throws {
+    func `52: a fence that the actor learns of late still has the full time for the store`(isSignIn: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let fence = isSignIn ? scene.service.put(.hour("given")) : scene.service.signOut()
@@ -104,7 +104,7 @@ struct OnTheWayTests {
         #expect(load.previous?.refreshToken == "r")
     }
 
-    @Test func `who is cancelled before it waits leaves alone`() throws {
+    @Test func `a caller cancelled before it suspends leaves alone`() throws {
         let leaver = caller(), other = caller()
         scene.stage.runOnce()
         leaver.cancel()
@@ -114,7 +114,7 @@ struct OnTheWayTests {
         #expect(other.value?.value == "a")
     }
 
-    @Test func `who is answered before it waits gets that answer, and not a later one`() async {
+    @Test func `a caller answered before it suspends gets that answer, and not a later one`() async {
         let caller = caller()
         scene.stage.runOnce()
         await scene.service.replace(with: .hour("given"))
@@ -124,7 +124,7 @@ struct OnTheWayTests {
         #expect(caller.value?.value == "given")
     }
 
-    @Test func `who is signed out before it waits gets the reset error`() async throws {
+    @Test func `a caller signed out before it suspends gets the reset error`() async throws {
         let caller = caller()
         scene.stage.runOnce()
         _ = await scene.service.reset()
@@ -133,7 +133,7 @@ struct OnTheWayTests {
         #expect(caller.code == .reset)
     }
 
-    @Test func `who is answered and then cancelled before it waits keeps its answer`() async {
+    @Test func `a caller answered and then cancelled before it suspends keeps its answer`() async {
         let caller = caller()
         scene.stage.runOnce()
         await scene.service.replace(with: .hour("given"))
@@ -142,7 +142,7 @@ struct OnTheWayTests {
         #expect(caller.value?.value == "given")
     }
 
-    @Test func `who comes cancelled, or without time, is not counted with those who joined`() throws {
+    @Test func `a caller that arrives cancelled or out of time isn't counted among those who joined`() throws {
         let events = scene.service.events()
         _ = scene.calls(3)
         _ = scene.stage.startCancelled { [service = scene.service] in try await service.retrieveToken() }

@@ -8,7 +8,7 @@ struct OneLoadTests {
     // 28: waiting by blocking a thread of the pool (okta-mobile-swift PR#272; MSAL common PR#911). The stage has only one thread,
     // on which all callers wait.
     @Test(arguments: [1, 2, 3, 100, 1_000])
-    func `1: however many callers, one load`(callers: Int) throws {
+    func `1: any number of callers share one load`(callers: Int) throws {
         let scene = Scene()
         let waiting = scene.calls(callers)
         let token = try scene.deliver(.hour("a"))
@@ -43,7 +43,7 @@ struct OneLoadTests {
     }
 
     // Museum 17: a waiter woken before the value is published (google-auth-java#692).
-    @Test func `2: a caller that is answered and asks again finds the token published`() throws {
+    @Test func `2: a caller that asks again after its answer finds the token published`() throws {
         let scene = Scene()
         let twice = scene.stage.start { [service = scene.service] in
             let first = try await service.retrieveToken()
@@ -53,7 +53,7 @@ struct OneLoadTests {
         #expect(twice.value?.0 == token && twice.value?.1 == token)
     }
 
-    @Test func `2: even an answer given on the actor itself finds the token published`() throws {
+    @Test func `2: a handler called on the actor itself already finds the token published`() throws {
         let scene = Scene()
         let seen = Log<String?>()
         scene.perform { service in
@@ -95,7 +95,7 @@ struct OneLoadTests {
         #expect(scene.call(within: limit).value?.value == "a")
     }
 
-    @Test func `the peek starts nothing and sees only what may be handed out`() throws {
+    @Test func `cachedToken starts no load and returns only a token that may be handed out`() throws {
         let scene = Scene()
         #expect(scene.service.cachedToken == nil)
         scene.stage.run()
@@ -116,7 +116,7 @@ struct OneLoadTests {
     }
 
     @Test(arguments: [1, 2])
-    func `3: a token is judged by its own expiry, whatever is put in place meanwhile`(reading: Int) async throws {
+    func `3: a token is judged by its own expiry, even if another replaces it meanwhile`(reading: Int) async throws {
         let stage = Stage(), clock = ManualClock(), meanwhile = Meanwhile()
         let odd = OddClock(clock, onReading: meanwhile.read)
         let service = TokenService(environment: .driven(by: stage, clock: odd), loader: ScriptedLoader())

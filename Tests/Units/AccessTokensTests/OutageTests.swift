@@ -32,7 +32,7 @@ struct OutageTests {
     }
 
     @Test(arguments: ["time-out", "given up", "expired", "salvaged"])
-    func `44: whatever the transient failure is`(kind: String) throws {
+    func `44: any transient failure inside the leeway leaves callers the token`(kind: String) throws {
         let (scene, caller, load) = try inLeeway(isRepeatable: kind == "given up")
         switch kind {
         case "expired": scene.succeed(load, with: AccessToken("b", lifetime: .zero))
@@ -56,7 +56,9 @@ struct OutageTests {
     }
 
     @Test(arguments: [ScriptedFailure.grantRefused, .clientRefused, ScriptedFailure(.signInOrRegistration)])
-    func `44: never after a refusal, nor after a transient failure that follows one`(refusal: ScriptedFailure) throws {
+    func `44: after a refusal, or a transient failure that follows one, the token isn't handed out`(refusal: ScriptedFailure)
+        throws
+    {
         let (scene, caller, load) = try inLeeway()
         scene.fail(load, with: refusal)
         #expect(caller.code == .loadFailed && scene.call().code == .loadFailed)
@@ -66,7 +68,7 @@ struct OutageTests {
         #expect(next.code == .loadFailed && scene.service.cachedToken == nil)
     }
 
-    @Test func `44: nor after a refusal ahead of the leeway, though the token stays until hard expiry`() throws {
+    @Test func `44: after a refusal ahead of the leeway, callers get the token only until hard expiry`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3_000))
         _ = scene.call()
@@ -77,7 +79,7 @@ struct OutageTests {
         #expect(caller.code == .loadFailed)
     }
 
-    @Test func `44: a refusal ends it while it is handed out`() throws {
+    @Test func `44: a refusal inside the leeway ends the use of the token at once`() throws {
         let (scene, _, load) = try inLeeway()
         scene.fail(load)
         scene.advance(by: .seconds(19))
@@ -88,7 +90,7 @@ struct OutageTests {
     }
 
     @Test(arguments: [true, false])
-    func `44: never after the token itself was refused, before or after the failure`(before: Bool) throws {
+    func `44: a token that was refused itself isn't handed out, before or after the failure`(before: Bool) throws {
         let (scene, caller, load) = try inLeeway()
         if before { scene.invalidate(.hour("a")) }
         scene.fail(load)
@@ -100,7 +102,9 @@ struct OutageTests {
     }
 
     @Test(arguments: [true, false], [true, false])
-    func `44: never after a fence, before or after the failure`(before: Bool, byReset: Bool) throws {
+    func `44: after a fence the old token isn't handed out, whether the fence came before or after the failure`(
+        before: Bool, byReset: Bool
+    ) throws {
         let (scene, _, load) = try inLeeway()
         func fence() { if byReset { scene.reset() } else { scene.replace(with: AccessToken("grant", lifetime: .zero)) } }
         if before { fence() }
@@ -121,7 +125,7 @@ struct OutageTests {
         #expect(scene.call().code == .loadTimedOut && scene.loader.loadCount == 2)
     }
 
-    @Test func `44: and while three loads that were given up keep others from starting`() throws {
+    @Test func `44: callers get the token while three given-up loads keep others from starting`() throws {
         let scene = try Scene.holding(.hour("a"), isRepeatable: true)
         scene.advance(by: .seconds(3_476))
         for _ in 1...3 {
@@ -145,7 +149,7 @@ struct OutageTests {
         #expect(scene.call().value?.value == "b")
     }
 
-    @Test func `44: a token that arrived inside its leeway, or was restored there, is such a token, too`() throws {
+    @Test func `44: a token that arrived or was restored inside its leeway also survives a transient failure`() throws {
         let scene = Scene()
         _ = scene.call()
         let slow = try scene.load()
@@ -161,7 +165,7 @@ struct OutageTests {
         #expect(restored.value?.value == "stored")
     }
 
-    @Test func `44: a token without leeway has none to survive in`() throws {
+    @Test func `44: a token without leeway survives no failure`() throws {
         let scene = try Scene.holding(.hour("a"), policy: RefreshPolicy(maximumLeeway: .zero))
         scene.advance(by: .seconds(3_599))
         _ = scene.call()

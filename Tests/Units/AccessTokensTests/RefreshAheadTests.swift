@@ -171,7 +171,7 @@ struct RefreshAheadTests {
         #expect(scene.loader.loadCount == 3)
     }
 
-    @Test func `the server's own wish wins over the window`() throws {
+    @Test func `the server's refresh_in takes precedence over the window`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(3600), refreshIn: .seconds(600)))
         scene.advance(by: .seconds(599))
         _ = scene.call()
@@ -208,7 +208,7 @@ struct RefreshAheadTests {
         #expect(scene.stage.pending == 0)
     }
 
-    @Test func `a refresh that may not start beside three given up is asked for again after a pause only`() throws {
+    @Test func `a refresh that three given-up loads keep from starting is requested again only after a pause`() throws {
         let scene = try sceneInWindow(isRepeatable: true)
         for _ in 1...3 {
             scene.retryNow()
@@ -223,7 +223,7 @@ struct RefreshAheadTests {
         #expect(scene.stage.pending == 0)
     }
 
-    @Test func `retryNow begins the count of failed refreshes anew`() throws {
+    @Test func `retryNow resets the count of failed refreshes`() throws {
         let scene = try sceneInWindow()
         for _ in 1...3 {
             scene.retryNow()
@@ -259,7 +259,7 @@ struct RefreshAheadTests {
     }
 
     @Test
-    func `a token inside its leeway that arrives after hard expiry is not a failed refresh, even if no caller came in between`()
+    func `a token inside its leeway that arrives after hard expiry is no failed refresh, even without a caller between`()
         throws
     {
         let scene = try Scene.holding(.hour("a"))
@@ -272,7 +272,7 @@ struct RefreshAheadTests {
     }
 
     @Test(arguments: [true, false])
-    func `a stalled refresh whose token ends does not time out again`(isRefused: Bool) throws {
+    func `a stalled refresh doesn't time out a second time when its token ends`(isRefused: Bool) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(3_500))
         _ = scene.call()

@@ -21,7 +21,7 @@ struct RefreshPolicyTests {
     }
 
     @Test(arguments: [Duration(attoseconds: .min), .seconds(-10), .zero])
-    func `a token without life has no leeway`(lifetime: Duration) {
+    func `a token with a lifetime of zero or less has no leeway`(lifetime: Duration) {
         #expect(policy.leeway(forLifetime: lifetime) == .zero)
         #expect(policy.hardExpiry(forLifetime: lifetime) == .zero)
     }
@@ -61,7 +61,9 @@ struct RefreshPolicyTests {
     }
 
     @Test(arguments: [1, 1_000, 30_000])
-    func `a hasty server makes no loop: every token rests a quarter of what is left, 30 s at most`(milliseconds: Int) throws {
+    func `no refresh starts within a quarter of the remaining life, at most 30 s, whatever refresh_in says`(milliseconds: Int)
+        throws
+    {
         let scene = Scene()
         func hasty(_ name: String) -> AccessToken {
             AccessToken(name, lifetime: .seconds(3600), refreshIn: .milliseconds(milliseconds))
@@ -83,7 +85,7 @@ struct RefreshPolicyTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test func `jitter is drawn once per token: asking often never comes nearer to a refresh`() throws {
+    @Test func `jitter is drawn once per token, so frequent callers don't bring a refresh nearer`() throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2640))
         for _ in 0..<1_000 { _ = scene.call() }
@@ -111,7 +113,7 @@ struct RefreshPolicyTests {
     }
 
     @Test(arguments: [1, 5, 60])
-    func `no busy loop: a loader that is as slow as its tokens are short is asked once per call`(seconds: Int) throws {
+    func `a loader as slow as its tokens are short is called once per request, so there is no busy loop`(seconds: Int) throws {
         let scene = Scene()
         for round in 1...5 {
             let caller = scene.call()
@@ -128,7 +130,7 @@ struct RefreshPolicyTests {
         }
     }
 
-    @Test func `values out of range are moved into it`() {
+    @Test func `values out of range are clamped`() {
         let policy = RefreshPolicy(loadTimeout: .seconds(-1), maximumLeeway: .seconds(-1), maximumRefreshWindow: .seconds(-1))
         #expect(policy.loadTimeout > .zero && policy.maximumLeeway == .zero && policy.maximumRefreshWindow == .zero)
         #expect(policy.refreshStart(forLifetime: .seconds(60), refreshIn: nil, jitter: 0) == nil)
@@ -139,14 +141,14 @@ struct RefreshPolicyTests {
         (Int.min, 0.0, 30.0), (0, 0, 30), (1, 0, 30), (2, 1, 60), (3, 2, 120), (4, 4, 240), (5, 8, 300), (6, 16, 300),
         (7, 32, 300), (8, 60, 300), (58, 60, 300), (64, 60, 300), (Int.max, 60, 300),
     ])
-    func `the pauses' tables are true`(failures: Int, load: Double, refresh: Double) {
+    func `the tables of pauses are true`(failures: Int, load: Double, refresh: Double) {
         for (jitter, factor) in [(-1, 1), (0, 1), (.nan, 1), (0.5, 1.125), (1, 1.25), (1e300, 1.25)] as [(Double, Double)] {
             #expect(RefreshPolicy.pause(afterFailures: failures, jitter: jitter) == .seconds(load * factor))
             #expect(RefreshPolicy.refreshPause(afterFailures: failures, jitter: jitter) == .seconds(refresh * factor))
         }
     }
 
-    @Test func `a token rests a quarter of what is left of it, if that is less than 30 s`() throws {
+    @Test func `no refresh starts within a quarter of a token's remaining life, if that is less than 30 s`() throws {
         let scene = Scene()
         _ = scene.call()
         // 54 s until hard expiry.

@@ -21,7 +21,7 @@ struct RefusalLimitTests {
         scene.stage.start { [service = scene.service] in try await service.retrieveToken(insteadOf: refused) }
     }
 
-    @Test func `49: while the limit is on, a refused token is handed out once more, and a second refusal is told`() throws {
+    @Test func `49: while the limit is on, a refused token is handed out once more, and a second refusal is an error`() throws {
         let scene = try Self.limited(), held = try #require(scene.call().value)
         let second = try #require(Self.retry(scene, held).value)
         #expect(second.value == "5" && second == held)
@@ -56,7 +56,7 @@ struct RefusalLimitTests {
         #expect(Self.retry(scene, try #require(Self.retry(scene, .hour("6")).value)).retryAt == 32)
     }
 
-    @Test func `49: a load that the end of the refused token needs starts, and does not count`() throws {
+    @Test func `49: a load that is needed because the refused token ends does start, and doesn't count`() throws {
         let scene = try Self.limited(last: AccessToken("5", lifetime: .seconds(10)))
         scene.invalidate(.hour("5"))
         scene.advance(by: .milliseconds(8_999))
@@ -71,7 +71,7 @@ struct RefusalLimitTests {
         #expect(Self.retry(scene, second).retryAt == 31)
     }
 
-    @Test func `49: a refused token whose refresh is under way waits for it, though the limit is on`() throws {
+    @Test func `49: the caller of a refused token waits for a refresh that is under way, although the limit is on`() throws {
         let scene = try Self.limited(last: AccessToken("5", lifetime: .seconds(10)))
         scene.advance(by: .seconds(8))
         #expect(scene.call().value?.value == "5")
@@ -80,7 +80,7 @@ struct RefusalLimitTests {
         #expect(caller.value?.value == "6")
     }
 
-    @Test func `49: a token that a fence installs while the limit is on ends the limit`() throws {
+    @Test func `49: a fence that installs a token ends the limit`() throws {
         let scene = try Self.limited()
         let second = try #require(Self.retry(scene, .hour("5")).value)
         scene.replace(with: .hour("given"))
@@ -90,7 +90,7 @@ struct RefusalLimitTests {
         #expect(caller.value?.value == "next")
     }
 
-    @Test func `49: the first refusal under the limit is an event, with the moment at which it ends`() throws {
+    @Test func `49: the first refusal under the limit sends an event with the time at which the limit ends`() throws {
         let scene = try Self.limited(), events = scene.service.events()
         for _ in 1...3 { scene.invalidate(.hour("5")) }
         let told = scene.told(by: events)

@@ -25,14 +25,14 @@ struct RefusedRequestTests {
         #expect(scene.service.cachedToken?.value == "ben" && scene.loader.loadCount == 1)
     }
 
-    @Test func `43: after a sign-out alone the request starts no load either`() throws {
+    @Test func `43: a refused request starts no load after a sign-out that no sign-in followed`() throws {
         scene.reset()
         #expect(retry(.hour("anna")).code == .reset)
         #expect(scene.loader.loadCount == 1)
     }
 
     @Test
-    func `43: the error of a caller that waits at a sign-out speaks of no refused token, and that of a refused request does`() {
+    func `43: only the error of a refused request, not that of a caller waiting at a sign-out, names a refused token`() {
         let scene = Scene(), waiting = scene.call()
         scene.reset()
         #expect(
@@ -48,7 +48,9 @@ struct RefusedRequestTests {
     }
 
     @Test(arguments: [1, 20])
-    func `43: requests refused with one token cause one load, with its grant, and get the new token`(requests: Int) throws {
+    func `43: requests refused with one token cause one load, with that session's grant, and get the new token`(requests: Int)
+        throws
+    {
         // The text of a header is enough.
         let callers = (0..<requests).map { _ in retry(AccessToken("anna")) }
         let load = try scene.load()
@@ -58,7 +60,9 @@ struct RefusedRequestTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test func `43: a stored token that was handed out inside its leeway is known, and dropped when it is refused`() throws {
+    @Test func `43: a stored token that was handed out inside its leeway is the session's, and is dropped when it is refused`()
+        throws
+    {
         let stored = StoredToken(.granted("stored"), received: Date(timeIntervalSince1970: -3_550))
         let scene = Scene(store: ScriptedStore(stored)), first = scene.call()
         scene.fail(try scene.load())
@@ -73,7 +77,7 @@ struct RefusedRequestTests {
         #expect(next.value?.value == "next")
     }
 
-    @Test func `43: a late refusal of an older token of the session gets the current one at once`() throws {
+    @Test func `43: a late refusal of the session's older token is answered with the current one at once`() throws {
         _ = retry(.hour("anna"))
         try scene.deliver(.hour("anna 2"))
         #expect(retry(.hour("anna"), within: .zero).value?.value == "anna 2")
@@ -89,12 +93,12 @@ struct RefusedRequestTests {
         #expect(caller.code == .reset)
     }
 
-    @Test func `43: a token that the service never handed out drops nothing`() throws {
+    @Test func `43: a refusal of a token that the service never handed out drops nothing`() throws {
         #expect(retry(.hour("somebody's")).code == .reset)
         #expect(scene.service.cachedToken?.value == "anna")
     }
 
-    @Test func `43: a token that a store had, or that was given, is the session's`() throws {
+    @Test func `43: a token that was restored or passed to replace belongs to the session`() throws {
         let store = InMemoryTokenStore(StoredToken(.hour("stored"), received: .distantFuture))
         let scene = Scene(store: store)
         #expect(scene.call().value?.value == "stored")
@@ -110,7 +114,7 @@ struct RefusedRequestTests {
     }
 
     @Test(arguments: [false, true])
-    func `43: a token that was given only as a grant is the session's, also while it is saved`(isSaving: Bool) throws {
+    func `43: a token passed to replace only as a grant belongs to the session, also while it is saved`(isSaving: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         if isSaving { store.hold() }
         scene.replace(with: isSaving ? .granted("given") : AccessToken("given", lifetime: .zero, refreshToken: "given's grant"))
@@ -126,7 +130,7 @@ struct RefusedRequestTests {
 
     /// The program keeps a credential of its own between its runs, and the server refuses it before anything else happens.
     @Test(arguments: [3_600, 10])
-    func `43: a token of the store is the session's before the service has read it`(lifetime: Int) throws {
+    func `43: the store's token belongs to the session before the service has read it`(lifetime: Int) throws {
         let stored = AccessToken("stored", lifetime: .seconds(lifetime), refreshToken: "stored's grant")
         let scene = Scene(store: ScriptedStore(StoredToken(stored, received: Date(timeIntervalSince1970: -20))))
         let caller = scene.stage.start { [service = scene.service] in
@@ -138,7 +142,7 @@ struct RefusedRequestTests {
         #expect(caller.value?.value == "next" && scene.loader.loadCount == 1)
     }
 
-    @Test func `43: a token that isn't the store's is of another session, and drops nothing`() throws {
+    @Test func `43: a refused token that isn't the store's belongs to another session, and its refusal drops nothing`() throws {
         let scene = Scene(store: ScriptedStore(StoredToken(.hour("stored"), received: Date(timeIntervalSince1970: 0))))
         let caller = scene.stage.start { [service = scene.service] in
             try await service.retrieveToken(insteadOf: AccessToken("somebody's"))
@@ -154,7 +158,7 @@ struct RefusedRequestTests {
         #expect(retry(.hour("1")).value?.value == "64")
     }
 
-    @Test func `a refused request's own limit and cancellation are its own, and its token is dropped`() throws {
+    @Test func `a refused request's limit and cancellation end only that request's wait, and its token is dropped`() throws {
         #expect(retry(.hour("anna"), within: .zero).code == .deadlineExceeded)
         #expect(scene.service.cachedToken == nil && scene.loader.loadCount == 1)
         let caller = retry(.hour("anna"), within: .seconds(5))

@@ -9,7 +9,7 @@ struct SalvageTests {
         SalvagedGrant(AccessToken("", lifetime: .zero, refreshToken: "SECRET new"), reason: reason)
     }
 
-    @Test func `the grant is kept, saved and handed to the next load; callers and events get the reason alone`() throws {
+    @Test func `a salvaged grant is kept, saved and used by the next load; callers and events get only the reason`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
         let caller = scene.call()
         scene.fail(try scene.load(), with: Self.salvage())
@@ -23,7 +23,7 @@ struct SalvageTests {
         #expect(try scene.load().previous?.refreshToken == "SECRET new")
     }
 
-    @Test func `4: each attempt spends a refresh token, so the pause is the longest, unless the server names one`() throws {
+    @Test func `4: the pause after a salvaged grant is the longest, unless the server names one`() throws {
         for (wish, pause) in [(nil, 60.0), (Duration.seconds(5), 5), (.seconds(600), 600), (.zero, 60)] {
             let scene = Scene(), caller = scene.call()
             scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure(retryAfter: wish)))
@@ -35,7 +35,9 @@ struct SalvageTests {
     }
 
     @Test(arguments: [(nil, 300), (Duration.seconds(5), 5), (.seconds(400), 400)])
-    func `in the soft window, too`(wish: Duration?, pause: Int) throws {
+    func `the pause after a salvaged grant in the soft window is the longest, unless the server names one`(
+        wish: Duration?, pause: Int
+    ) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.advance(by: .seconds(2_800))
         _ = scene.call()
@@ -48,7 +50,7 @@ struct SalvageTests {
         #expect(try scene.load().previous?.refreshToken == "SECRET new")
     }
 
-    @Test func `a refused grant's reason is a refused grant, and a sign-out hands over what was salvaged`() throws {
+    @Test func `a refused grant stays refused when it comes with a salvaged one, which a sign-out hands over`() throws {
         let scene = Scene(), caller = scene.call()
         scene.fail(try scene.load(), with: Self.salvage(ScriptedFailure.grantRefused))
         #expect((caller.error as? TokenServiceError)?.remedy == .signIn)
@@ -57,7 +59,7 @@ struct SalvageTests {
         #expect(scene.signOut().value?.discarded.map(\.refreshToken) == ["SECRET new"])
     }
 
-    @Test func `after a sign-out it is handed over, and nothing remembers it`() throws {
+    @Test func `a grant salvaged after a sign-out is handed over and not remembered`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         let load = try scene.load()
@@ -68,7 +70,7 @@ struct SalvageTests {
         #expect(try scene.load().previous == nil)
     }
 
-    @Test func `after a time-out it is kept, and paces what follows`() throws {
+    @Test func `a grant salvaged after a time-out is kept, and the next load waits for its pause`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         let stuck = try scene.load()
@@ -82,7 +84,8 @@ struct SalvageTests {
     }
 
     @Test(arguments: [true, false])
-    func `beside a younger load it is kept if that fails, else handed over`(youngerFails: Bool) throws {
+    func `a grant salvaged beside a younger load is kept if that load fails, and handed over otherwise`(youngerFails: Bool) throws
+    {
         let store = ScriptedStore(), scene = Scene(isRepeatable: true, store: store)
         _ = scene.call()
         let old = try scene.load()
@@ -102,14 +105,14 @@ struct SalvageTests {
         }
     }
 
-    @Test func `what was saved so is restored as a grant, never served`() throws {
+    @Test func `a salvaged grant that was saved is restored as a grant, and never handed out as a token`() throws {
         let stored = StoredToken(Self.salvage().grant, received: Date(timeIntervalSince1970: 0))
         let scene = Scene(store: ScriptedStore(stored))
         let caller = scene.call()
         #expect(try scene.load().previous?.refreshToken == "SECRET new" && !caller.isDone)
     }
 
-    @Test func `inside another one the reason is still found, and no text shows the grant`() throws {
+    @Test func `the reason inside nested salvaged grants is still found, and no text shows a grant`() throws {
         let nested = SalvagedGrant(.secret("outer"), reason: Self.salvage())
         let scene = Scene(), caller = scene.call()
         scene.fail(try scene.load(), with: nested)

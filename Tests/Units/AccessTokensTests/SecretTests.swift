@@ -13,7 +13,7 @@ struct SecretTests {
         return ["\(value)", String(describing: value), String(reflecting: value), dumped]
     }
 
-    @Test func `no text made of a token shows it, alone or inside something else`() {
+    @Test func `no text made of a token shows the token, alone or inside something else`() {
         let values: [Any] = [Self.token, [Self.token], Optional(Self.token) as Any, ["key": Self.token], Set([Self.token])]
         for text in values.flatMap(texts) {
             #expect(!text.contains("SECRET"))

@@ -51,7 +51,7 @@ struct SignInStateTests {
     @Test(arguments: [
         (0, true, SignInState.Code.validToken), (7_200, true, .signedIn), (7_200, false, .signedOut),
     ])
-    func `a stored token counts as what it is, and is there for the next caller`(
+    func `a stored token's state is reported, and the next caller gets that token`(
         age: TimeInterval, hasGrant: Bool, code: SignInState.Code
     ) throws {
         let token = hasGrant ? AccessToken.granted("a") : .hour("a")
@@ -73,7 +73,7 @@ struct SignInStateTests {
         #expect(caller.value?.value == "a" && store.log == ["load", "save a"])
     }
 
-    @Test func `questions and callers share one read of the store, whoever comes first`() throws {
+    @Test func `questions and callers share one read of the store, in either order`() throws {
         for isAskedFirst in [true, false] {
             let store = ScriptedStore(), scene = Scene(store: store)
             store.hold()
@@ -90,7 +90,7 @@ struct SignInStateTests {
         }
     }
 
-    @Test func `a store that can't be read leaves it open, and says why`() throws {
+    @Test func `the state is unknown, with the error, while the store can't be read`() throws {
         let store = stored(.granted("a")), scene = Scene(store: store)
         store.fail(.load)
         let state = try #require(ask(scene).value)
@@ -109,7 +109,7 @@ struct SignInStateTests {
         #expect(ask(scene).value?.code == .validToken)
     }
 
-    @Test func `a store that hangs is given up after five seconds`() throws {
+    @Test func `a question to a store that hangs gives up after five seconds`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let question = ask(scene)
@@ -122,7 +122,7 @@ struct SignInStateTests {
         #expect(ask(scene).value?.code == .signedOut)
     }
 
-    @Test func `a sign-out while the store is read answers the question`() throws {
+    @Test func `a sign-out during a read of the store answers the question`() throws {
         let store = stored(.granted("a")), scene = Scene(store: store)
         store.hold()
         let question = ask(scene)
@@ -132,7 +132,7 @@ struct SignInStateTests {
         #expect(ask(scene).value?.code == .signedOut && store.contents == nil)
     }
 
-    @Test func `a sign-in that is being saved is signed in`() throws {
+    @Test func `a user counts as signed in while the sign-in is being saved`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let signIn = scene.signIn(with: .hour("a"))
@@ -141,7 +141,7 @@ struct SignInStateTests {
         #expect(signIn.isDone && ask(scene).value?.code == .validToken)
     }
 
-    @Test func `a drained service asks no store`() throws {
+    @Test func `a drained service reads no store to answer the question`() throws {
         let store = stored(.granted("a")), scene = Scene(store: store)
         scene.perform { _ = await $0.drain(within: .zero) }
         #expect(ask(scene).value?.error?.code == .drained && store.log.isEmpty)

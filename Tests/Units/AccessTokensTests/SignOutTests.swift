@@ -51,7 +51,7 @@ struct SignOutTests {
         #expect(names.value == [.loadStarted, .loadSucceeded])
     }
 
-    @Test func `a caller from before the reset, still on its way to the actor, starts no load after it`() throws {
+    @Test func `a reset and a caller that race to the actor cause at most one load, and both end`() throws {
         let scene = Scene()
         let both = scene.stage.start { [service = scene.service] in
             async let reset = service.reset()
@@ -65,7 +65,7 @@ struct SignOutTests {
     }
 
     // Museum 8: user B signs in during A's load; A's result overwrites (Alamofire).
-    @Test func `a change of user during a load: nothing of the first user's is seen`() throws {
+    @Test func `after a change of user during a load, no caller sees the first user's token or grant`() throws {
         let scene = Scene()
         let alice = scene.call()
         let load = try scene.load()
@@ -89,7 +89,7 @@ struct SignOutTests {
         #expect(scene.call().value?.value == "given")
     }
 
-    @Test func `an expired replacement is a grant: it starts a load, for which the waiters wait on`() throws {
+    @Test func `an expired token passed to replace starts a load, for which the waiters go on waiting`() throws {
         let scene = Scene()
         let waiting = scene.call()
         let first = try scene.load()
@@ -104,7 +104,7 @@ struct SignOutTests {
     }
 
     @Test(arguments: [true, false])
-    func `both clear refusals and back-off`(byReset: Bool) throws {
+    func `reset and replace both clear refusals and back-off`(byReset: Bool) throws {
         let scene = try Scene.holding(.hour("a"))
         scene.invalidate(.hour("a"))
         for _ in 1...3 {
@@ -118,7 +118,7 @@ struct SignOutTests {
         #expect(caller.value?.value == "a", "the string refused before the fence is good after it")
     }
 
-    @Test func `a load that was fenced off before it began does not begin: the old grant is not used`() throws {
+    @Test func `a load fenced off before it began doesn't begin, so the old grant isn't used`() throws {
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(60), refreshToken: "old"))
         scene.advance(by: .seconds(60))
         // Both are on their way to the actor before the load's task gets its turn.
@@ -129,7 +129,7 @@ struct SignOutTests {
         withExtendedLifetime((caller, signOut)) {}
     }
 
-    @Test func `callers already answered keep their answer`() throws {
+    @Test func `a caller that was answered keeps its answer through a reset`() throws {
         let scene = Scene()
         let caller = scene.call()
         let load = try scene.load()

@@ -3,7 +3,7 @@ import AccessTokensTesting
 import Testing
 import TokenServiceConcurrency
 
-@Suite("One sleep for many alarms")
+@Suite("One sleep serves many alarms")
 struct SleeperTests {
     private let stage = Stage()
     private let clock = ManualClock()
@@ -46,14 +46,14 @@ struct SleeperTests {
         #expect(log.entries == ["1 at 1.0"])
     }
 
-    @Test func `alarms that come each a little earlier make a sleep for each halving`() {
+    @Test func `ten thousand alarms, each a little earlier than the last, share fewer than 25 sleeps`() {
         for number in 0..<10_000 { set("\(number)", at: 30 - Double(number) / 1_000) }
         #expect(clock.sleeperCount < 25)
         advance(by: 30)
         #expect(log.entries.count == 10_000)
     }
 
-    @Test func `an alarm that is called off doesn't ring, and the last one ends the sleep`() {
+    @Test func `a cancelled alarm doesn't ring, and cancelling the last one ends the sleep`() {
         let first = set("a", at: 1), second = set("b", at: 2)
         first.callOff()
         #expect(!first.isPending && second.isPending)
@@ -67,7 +67,7 @@ struct SleeperTests {
         #expect(log.entries == [])
     }
 
-    @Test func `an alarm that is called off before it is set needs no sleep`() {
+    @Test func `an alarm cancelled before it is set needs no sleep`() {
         let alarm = sleeper.add(at: .seconds(1)) { [log] _ in log.append("a") }
         alarm.callOff()
         alarm.set()
@@ -78,7 +78,7 @@ struct SleeperTests {
         #expect(clock.sleeperCount == 0 && sleeper.counts.alarms == 0)
     }
 
-    @Test func `alarms that are called off don't gather behind one that waits`() {
+    @Test func `cancelled alarms don't pile up behind one that waits`() {
         set("last", at: 1_000_000)
         for number in 0..<10_000 { set("\(number)", at: Double(number + 1)).callOff() }
         #expect(sleeper.counts.alarms < 150 && sleeper.counts.slots == 2)
@@ -86,7 +86,7 @@ struct SleeperTests {
         #expect(log.entries == ["last at 1000000.0"])
     }
 
-    @Test func `whom an alarm wakes keeps no other alarm waiting`() {
+    @Test func `the work of an alarm keeps no other alarm waiting`() {
         for name in ["a", "b", "c"] {
             sleeper.add(at: .seconds(1)) { [log, clock] _ in
                 log.append(name)
@@ -113,7 +113,7 @@ struct SleeperTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    @Test func `what an explorer drives shares neither the program's sleep nor its time`() {
+    @Test func `executions that an explorer drives share neither the program's sleep nor its clock`() {
         let alarms = Alarms(), clock = ServiceClock.continuous
         #expect(DrivenExecutions.run { ServiceClock.opened(ContinuousClock()) } !== ServiceClock.continuous)
         DrivenExecutions.run { alarms.wake(at: .seconds(1_800), on: clock, executor: nil) { _ in } }
@@ -122,7 +122,7 @@ struct SleeperTests {
     }
 
     @Test(arguments: [ContinuousClock(), SuspendingClock()] as [any Clock<Duration>])
-    func `a sleep on a system clock goes on without an alarm, and serves the next one`(clock: any Clock<Duration>) {
+    func `a sleep on a system clock goes on when its alarm is cancelled, and serves the next alarm`(clock: any Clock<Duration>) {
         let sleeper = Sleeper(clock: .opened(clock), executor: stage)
         for _ in 1...10 {
             let alarm = sleeper.add(at: .seconds(3_600)) { _ in }
@@ -133,7 +133,7 @@ struct SleeperTests {
         }
     }
 
-    @Test func `a sleeper that nobody keeps any longer ends, and so does its sleep`() {
+    @Test func `a sleeper without an owner ends, and so does its sleep`() {
         weak var own: Sleeper?
         do {
             let alarms = Alarms()
@@ -146,7 +146,7 @@ struct SleeperTests {
         #expect(own == nil && clock.sleeperCount == 0)
     }
 
-    @Test func `a long sleep at Dispatch comes in parts, since what the system's clocks do meanwhile must not make it late`() {
+    @Test func `a long sleep with Dispatch is split, so that a change of the system's clocks doesn't make it late`() {
         let clock = ServiceClock.continuous, sleeper = Sleeper(clock: clock, executor: ServiceQueue.shared)
         let alarm = sleeper.add(at: clock.now() + .seconds(60)) { _ in }
         alarm.set()
@@ -154,7 +154,7 @@ struct SleeperTests {
         alarm.callOff()
     }
 
-    @Test(.timeLimit(.minutes(1))) func `an alarm rings once after several parts, at its time`() async throws {
+    @Test(.timeLimit(.minutes(1))) func `an alarm rings once, at its time, after a sleep in several parts`() async throws {
         let clock = ServiceClock.continuous, (rung, bell) = AsyncStream.makeStream(of: Duration.self)
         let sleeper = Sleeper(clock: clock, executor: ServiceQueue.shared, longestSleep: .milliseconds(1))
         let start = clock.now(), times = [start + .milliseconds(12), start + .milliseconds(20)]
@@ -169,7 +169,7 @@ struct SleeperTests {
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `on real threads, of a thousand alarms set and called off at once, each rings or was called off`() async {
+    func `each of a thousand alarms set and cancelled at once on real threads either rings or is cancelled`() async {
         let sleeper = Sleeper(clock: .opened(clock), executor: nil), (rung, bell) = AsyncStream.makeStream(of: Int.self)
         let calledOff = await withTaskGroup { [clock] group in
             for number in 1...1000 {

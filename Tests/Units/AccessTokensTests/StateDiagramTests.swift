@@ -18,7 +18,7 @@ struct StateDiagramTests {
     private static let docs = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }.appending(
         path: "Docs")
 
-    @Test func `the page and the picture show the machine as it is`() async throws {
+    @Test func `the page and the picture show the machine's actual transitions`() async throws {
         let diagram = await StateDiagram.walked
         for (name, content) in [("StateMachine.md", diagram.page), ("StateMachine.svg", diagram.picture)] {
             let file = Self.docs.appending(path: name)
@@ -37,7 +37,7 @@ struct StateDiagramTests {
         }
     }
 
-    @Test func `the picture is one that browsers can read`() async {
+    @Test func `browsers can read the picture`() async {
         let picture = await StateDiagram.walked.picture
         #expect(XMLParser(data: Data(picture.utf8)).parse())
     }
@@ -49,13 +49,13 @@ struct StateDiagramTests {
         }
     }
 
-    @Test func `every state is reached, and every event happens somewhere`() async {
+    @Test func `the walk reaches every state and causes every event`() async {
         let steps = await StateDiagram.walked.steps.keys
         #expect(Set(StateDiagram.Place.allCases).subtracting(steps.map(\.to)).isEmpty)
         #expect(Set(StateDiagram.Happening.allCases).subtracting(steps.map(\.event)).isEmpty)
     }
 
-    @Test func `a step is marked with what it depends on`() {
+    @Test func `each step carries the mark of the conditions it depends on`() {
         typealias Kind = StateDiagram.Kind
         var diagram = StateDiagram()
         for isRepeatable in [true, false] {

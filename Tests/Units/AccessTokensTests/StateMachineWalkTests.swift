@@ -30,14 +30,16 @@ import Testing
     }
 
     @Test(.thorough, arguments: [true, false])
-    func `45: in every reachable state of a caller, a program that drains starts nothing and misses nothing`(
+    func `45: in every reachable state of one caller, a draining program starts no load and misses nothing`(
         isRepeatable: Bool
     ) async {
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, drains: true))
     }
 
     @Test(.thorough, arguments: [true, false])
-    func `45: the same with a store`(isRepeatable: Bool) async {
+    func `45: in every reachable state of a caller and a store, a draining program starts no load and misses nothing`(
+        isRepeatable: Bool
+    ) async {
         await walk(from: World(callers: 1, isRepeatable: isRepeatable, hasStore: true, drains: true))
     }
 
@@ -49,11 +51,12 @@ import Testing
     }
 
     @Test(.thorough, arguments: [true, false])
-    func `52: the same in every reachable state, with acts while the machine decides`(isRepeatable: Bool) async {
+    func `52: every reachable state keeps every promise if the program acts while the machine decides`(isRepeatable: Bool) async {
         await walk(from: World(callers: 2, isRepeatable: isRepeatable, actsOutside: true))
     }
 
-    @Test(.thorough) func `52: the same with a store`() async {
+    @Test(.thorough)
+    func `52: every reachable state with a store keeps every promise if the program acts while the machine decides`() async {
         await walk(from: World(callers: 1, isRepeatable: false, hasStore: true, actsOutside: true))
     }
 

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import TokenServiceConcurrency
 
-@Suite("Guarantees 6, 18 and 19: what the store's events tell, and whom")
+@Suite("Guarantees 6, 18 and 19: what the store's events say, and to whom")
 struct StoreEventTests {
     @Test(arguments: ["fails", "fails after the next sign-in", "is late", "fails late"])
     func `19: a removal that fails or is late tells the next user's subscribers nothing of the last user`(kind: String) throws {
@@ -33,7 +33,7 @@ struct StoreEventTests {
         #expect(secrets(in: signIn.value as Any) == [])
     }
 
-    @Test func `a search of a value for secrets finds one wherever it is`() {
+    @Test func `the tests' search for secrets finds one wherever it is nested`() {
         struct Wrapped: Error { let inside: [String: any Sendable] }
         let wrapped = TokenServiceError(.loadFailed, underlying: Wrapped(inside: ["a": Optional(AccessToken.secret())]))
         #expect(secrets(in: [wrapped]) == ["SECRET access "])
@@ -41,7 +41,7 @@ struct StoreEventTests {
     }
 
     @Test(arguments: ["reset", "replace"], [true, false])
-    func `what becomes of a save that a fence cut off is not told after it`(fence: String, hangs: Bool) throws {
+    func `after a fence, no event tells what became of a save that the fence cut off`(fence: String, hangs: Bool) throws {
         for kind in ["loaded", "given", "expired"] {
             let store = ScriptedStore(), scene = Scene(store: store)
             _ = scene.call()
@@ -82,7 +82,7 @@ struct StoreEventTests {
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity])
-    func `a stored token without a date is a damaged store: an error that says so, no load, and a sign-in mends it`(
+    func `a stored token without a date causes an error and no load, until a sign-in replaces it`(
         date: Double
     ) {
         let received = Date(timeIntervalSinceReferenceDate: date)
@@ -99,7 +99,7 @@ struct StoreEventTests {
     }
 
     @Test(arguments: [Double.nan, .infinity])
-    func `a wall clock that tells no time ends nothing: tokens are saved as old ones, and errors name no moment`(
+    func `with an invalid wall clock tokens are saved as old ones, and errors name no time`(
         time: Double
     ) throws {
         let stage = Stage(), clock = ManualClock(), loader = ScriptedLoader(), store = InMemoryTokenStore()

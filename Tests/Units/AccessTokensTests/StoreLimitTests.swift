@@ -14,7 +14,7 @@ struct StoreLimitTests {
         #expect(signIn.isDone && scene.service.cachedToken?.value == "a")
     }
 
-    @Test func `a save that ends at the last moment has not failed`() {
+    @Test func `a save that ends just before its limit has not failed`() {
         let stage = Stage(), manual = ManualClock(), store = ScriptedStore(), meanwhile = Meanwhile()
         let clock = OddClock(manual, onReading: meanwhile.read)
         let service = TokenService(store: store, environment: .driven(by: stage, clock: clock), loader: ScriptedLoader())
@@ -51,7 +51,7 @@ struct StoreLimitTests {
         #expect(scene.told(by: events).map(\.name) == [.loadSucceeded])
     }
 
-    @Test func `callers who came while the store was asked count as the load's`() throws {
+    @Test func `callers who came while the store was read are counted with the load`() throws {
         let store = ScriptedStore(), scene = Scene(store: store), events = scene.service.events()
         store.hold()
         let waiting = scene.calls(2)
@@ -63,7 +63,7 @@ struct StoreLimitTests {
         #expect(told.map(\.callers) == [2, 2])
     }
 
-    @Test func `with a limit for loads below 5 s the error names the time that the restore had`() throws {
+    @Test func `with a load limit below 5 s, a restore's error names the time that the restore had`() throws {
         let store = ScriptedStore(), scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(1)), store: store)
         store.hold()
         let caller = scene.call()
@@ -75,7 +75,7 @@ struct StoreLimitTests {
         #expect("\(signIn.value?.storeFailure as Any)".contains("within 5.0 seconds") || !signIn.isDone)
     }
 
-    @Test func `a given token that expires while it is saved is a grant, and those who wait get what it loads`() throws {
+    @Test func `a token passed to replace that expires during its save becomes a grant, whose load answers the waiters`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let signIn = scene.signIn(with: AccessToken("short", lifetime: .seconds(3), refreshToken: "r"))

@@ -17,7 +17,7 @@ struct StoreOutcomeTests {
         return (scene, store)
     }
 
-    @Test func `while the store is late no load's callers wait for it`() throws {
+    @Test func `while the store is late, no caller of a load waits for it`() throws {
         let (scene, store) = try late()
         for name in ["b", "c", "d"] {
             scene.invalidate(try #require(scene.service.cachedToken))
@@ -39,7 +39,7 @@ struct StoreOutcomeTests {
     }
 
     @Test(arguments: [true, false])
-    func `while the store is late a fence says so at once, and is done later`(byReset: Bool) throws {
+    func `while the store is late, a fence reports it at once and reaches the store later`(byReset: Bool) throws {
         let (scene, store) = try late()
         let fence = byReset ? scene.signOut() : scene.signIn(with: .granted("new"))
         #expect(fence.value?.storeFailure?.code == .storeFailed)
@@ -50,7 +50,7 @@ struct StoreOutcomeTests {
     }
 
     @Test(arguments: [true, false])
-    func `a fence says in one value what was given up and whether the store did its part`(byReset: Bool) throws {
+    func `a fence returns in one value what was given up and whether the store failed`(byReset: Bool) throws {
         for isFailing in [false, true] {
             let store = ScriptedStore(), scene = Scene(store: store)
             _ = scene.call()
@@ -78,7 +78,7 @@ struct StoreOutcomeTests {
         #expect(store.contents == nil && store.log == ["load", "save a", "load", "remove"])
     }
 
-    @Test func `callers and a fence behind an operation that has become late wait no longer either`() throws {
+    @Test func `a caller behind a store operation that becomes late stops waiting for it`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         _ = scene.signOut()
@@ -92,7 +92,7 @@ struct StoreOutcomeTests {
         #expect(store.contents?.value == "a")
     }
 
-    @Test func `a sign-out that a second one overtakes in the store is told what the second one did`() throws {
+    @Test func `a sign-out merged with a later one in the store gets the later one's result`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         _ = scene.call()
         store.hold()
@@ -108,7 +108,7 @@ struct StoreOutcomeTests {
     // MARK: A clock whose sleeps never end
 
     @Test(arguments: ["caller", "refusal", "retry", "reset", "replace", "a load's end"])
-    func `a save's limit is compared at every event, even if the clock never wakes`(event: String) throws {
+    func `every event checks a save's limit, even if the clock never wakes`(event: String) throws {
         let store = ScriptedStore(), scene = Scene(isRepeatable: true, store: store, clock: .neverWakes)
         _ = scene.call()
         let stuck = try scene.load()
@@ -129,7 +129,7 @@ struct StoreOutcomeTests {
         #expect(waiting.allSatisfy { $0.value?.value == "a" })
     }
 
-    @Test func `a fence's limit is compared at the next fence, even if the clock never wakes`() {
+    @Test func `the next fence checks a fence's limit, even if the clock never wakes`() {
         let store = ScriptedStore(), scene = Scene(store: store, clock: .neverWakes)
         store.hold()
         let first = scene.signOut()
@@ -139,7 +139,7 @@ struct StoreOutcomeTests {
         #expect(first.value?.storeFailure?.code == .storeFailed)
     }
 
-    @Test func `a caller's own limit is compared at every event, even if the clock never wakes`() throws {
+    @Test func `every event checks a caller's own limit, even if the clock never wakes`() throws {
         let scene = Scene(clock: .neverWakes)
         let hasty = scene.call(within: .seconds(3)), patient = scene.call(within: .seconds(9))
         let load = try scene.load()
@@ -151,7 +151,7 @@ struct StoreOutcomeTests {
         #expect(patient.value?.value == "a", "a token that is here is no reason for an error")
     }
 
-    @Test func `4: a restored token begins the count of failures anew`() throws {
+    @Test func `4: a restored token resets the count of failures`() throws {
         let stored = StoredToken(.hour("a"), received: .init(timeIntervalSince1970: 0))
         let store = ScriptedStore(stored), scene = Scene(store: store)
         store.fail(.load)

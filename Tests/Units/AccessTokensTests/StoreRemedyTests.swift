@@ -27,7 +27,7 @@ struct StoreRemedyTests {
     }
 
     @Test(arguments: [TokenServiceError.Remedy.signIn, .programChange, .clientRegistration])
-    func `55: a load that may be repeated follows a read that waiting can't mend, and an event has its error`(
+    func `55: a repeatable load starts after a read error that waiting can't mend, and an event has that error`(
         remedy: TokenServiceError.Remedy
     ) throws {
         let store = UnreadableStore(remedy: remedy), scene = Scene(isRepeatable: true, store: store)
@@ -41,7 +41,7 @@ struct StoreRemedyTests {
     }
 
     @Test(arguments: [true, false])
-    func `55: a store that is locked stops every load, and is asked again`(isRepeatable: Bool) {
+    func `55: a locked store stops every load, and is read again after a pause`(isRepeatable: Bool) {
         let store = UnreadableStore(remedy: .retry), scene = Scene(isRepeatable: isRepeatable, store: store)
         #expect(scene.call().code == .storeFailed && scene.loader.loadCount == 0)
         scene.advance(by: .seconds(2))
@@ -72,8 +72,7 @@ struct StoreRemedyTests {
         #expect(scene.told(by: events).map(\.name) == [.replaced])
     }
 
-    @Test func `55: a session whose token can't be used is signed out: its callers learn to sign in, and nothing is asked again`()
-    {
+    @Test func `55: an unusable stored token counts as signed out: callers get the remedy signIn, and nothing is read again`() {
         let store = UnreadableStore(remedy: .signIn), scene = Scene(store: store)
         let error = scene.call().error as? TokenServiceError
         #expect(error?.code == .storeFailed && error?.remedy == .signIn && error?.retryAt == nil)
@@ -93,7 +92,7 @@ struct StoreRemedyTests {
         #expect(scene.call().value?.value == "a" && scene.loader.loadCount == 0)
     }
 
-    @Test func `55: a session that only a change of the program can mend asks again after the longest pause`() {
+    @Test func `55: a store that needs a change of the program is read again after the longest pause`() {
         let store = UnreadableStore(remedy: .programChange), scene = Scene(store: store)
         #expect((scene.call().error as? TokenServiceError)?.remedy == .programChange)
         scene.advance(by: .seconds(59))

@@ -11,7 +11,7 @@ struct StoreTests {
     }
 
     // Museum 19: a rotated refresh token is thrown away (Auth0.swift returned before the store; KTOR-8285).
-    @Test func `a token is saved before anybody gets it`() throws {
+    @Test func `a token is saved before any caller gets it`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let waiting = scene.calls(2)
         store.hold()
@@ -53,7 +53,7 @@ struct StoreTests {
         #expect(caller.value?.value == "b")
     }
 
-    @Test func `an empty store is asked once, then the loader`() throws {
+    @Test func `an empty store is read once, and then the loader is called`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         #expect(try scene.load().previous == nil)
@@ -61,7 +61,7 @@ struct StoreTests {
     }
 
     // Museum 29, at its worst: a locked keychain treated as a sign-out.
-    @Test func `a locked store is not an empty one: a transient error, no load, and another try`() throws {
+    @Test func `a locked store isn't treated as empty: it causes a transient error, no load, and another try`() throws {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.fail(.load)
         #expect(scene.call().code == .storeFailed)
@@ -73,7 +73,7 @@ struct StoreTests {
     }
 
     @Test
-    func `a store that never answers has 5 s, then an error that names the store; callers who come later don't wait for it`()
+    func `a store that never answers causes an error that names it after 5 s, and later callers don't wait`()
         throws
     {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
@@ -92,7 +92,7 @@ struct StoreTests {
 
     // Museum 7 and 24, on disk.
     @Test(arguments: [true, false])
-    func `a sign-out during a save is the last word`(hasBegun: Bool) async throws {
+    func `a sign-out during a save has the last word`(hasBegun: Bool) async throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let caller = scene.call()
         let load = try scene.load()
@@ -107,7 +107,7 @@ struct StoreTests {
         #expect(scene.service.cachedToken == nil)
     }
 
-    @Test func `what was signed out while it waited its turn is not written at all`() throws {
+    @Test func `a token signed out while its save waited is not written at all`() throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         scene.replace(with: .hour("a"))
@@ -118,7 +118,7 @@ struct StoreTests {
     }
 
     @Test(arguments: [true, false])
-    func `a removal that fails or hangs is an error with the dropped token; the service is signed out all the same`(hangs: Bool)
+    func `a sign-out whose removal fails or hangs returns the error and the dropped token, and still takes effect`(hangs: Bool)
         throws
     {
         let store = ScriptedStore(), scene = Scene(store: store)
@@ -135,7 +135,7 @@ struct StoreTests {
     }
 
     @Test(arguments: [true, false])
-    func `a failing or over-long save is an event, not the callers' failure`(hangs: Bool) throws {
+    func `a save that fails or takes too long sends an event, and the callers still get the token`(hangs: Bool) throws {
         let store = ScriptedStore(), scene = Scene(store: store)
         let events = scene.service.events()
         let caller = scene.call()
@@ -160,7 +160,7 @@ struct StoreTests {
     }
 
     @Test(arguments: [true, false])
-    func `after a sign-out or a sign-in the store is not asked for what was before`(byReset: Bool) throws {
+    func `after a sign-out or a sign-in, nothing from before it is restored`(byReset: Bool) throws {
         let store = ScriptedStore(Self.stored("old", age: 0)), scene = Scene(store: store)
         store.fail(.remove, .save)
         if byReset { scene.reset() } else { scene.replace(with: AccessToken("x", lifetime: .seconds(1))) }
@@ -195,7 +195,7 @@ struct StoreTests {
         #expect(next.value?.value == "a" && store.log == ["load", "save a"])
     }
 
-    @Test func `in memory: what one service leaves the next one finds`() throws {
+    @Test func `in memory, a service finds what an earlier one left`() throws {
         let store = InMemoryTokenStore()
         let first = Scene(store: store)
         _ = first.call()
@@ -263,7 +263,7 @@ struct StoreTests {
     }
 
     @Test(arguments: [true, false])
-    func `a restore that comes late is welcome, one that fails late is not news`(fails: Bool) {
+    func `a late restore is used, and a late failure of a restore sends no event`(fails: Bool) {
         let store = ScriptedStore(Self.stored("a", age: 0)), scene = Scene(store: store)
         store.hold()
         _ = scene.call()
@@ -275,7 +275,7 @@ struct StoreTests {
         #expect(scene.told(by: events).map(\.name) == (fails ? [] : [.restored]))
     }
 
-    @Test func `what the store still does for callers from before a fence is not counted as a load`() {
+    @Test func `restores for callers from before a fence aren't counted as loads`() {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         for _ in 1...3 {
@@ -297,7 +297,7 @@ struct StoreTests {
     }
 
     @Test(arguments: 0..<12)
-    func `once a save has ended its limit cannot pass, however close they were`(steps: Int) {
+    func `a save's limit can't pass once the save has ended, however close they were`(steps: Int) {
         let store = ScriptedStore(), scene = Scene(store: store)
         store.hold()
         let signIn = scene.stage.start { [service = scene.service] in

@@ -15,11 +15,11 @@ struct StoredTokenFormatTests {
         StoredToken(AccessToken(""), received: .distantPast),
         StoredToken(AccessToken("é\u{0}\"\\", lifetime: .seconds(-1), refreshToken: ""), received: .distantFuture),
     ])
-    func `what was written is read again, to the last digit`(stored: StoredToken) throws {
+    func `a token that was written is read again, to the last digit`(stored: StoredToken) throws {
         #expect(try StoredToken(serialized: stored.serialized()) == stored)
     }
 
-    @Test func `bytes from before refresh tokens expired are read, and a token without an expiration has the same bytes still`()
+    @Test func `bytes from before refresh tokens had an expiration are read, and a token without one still has those bytes`()
         throws
     {
         let old =
@@ -30,7 +30,7 @@ struct StoredTokenFormatTests {
         #expect(try String(decoding: stored.serialized(), as: UTF8.self) == old)
     }
 
-    @Test func `no part of the bytes passes for the whole`() throws {
+    @Test func `no prefix of the bytes is accepted as the whole`() throws {
         let data = try StoredToken(Self.token, received: .distantPast).serialized()
         for count in 0..<data.count {
             #expect(throws: StoredTokenFormatError.self) { try StoredToken(serialized: data.prefix(count)) }
@@ -45,7 +45,7 @@ struct StoredTokenFormatTests {
         (#"{"format":"tokenservice.token","version":2}"#, "version 2"),
         (#"{"format":"tokenservice.token","received":"secret","version":1}"#, "damaged"),
     ])
-    func `bytes that are something else are an error that quotes nothing of them`(text: String, part: String) {
+    func `bytes of another kind cause an error that quotes none of them`(text: String, part: String) {
         let error = #expect(throws: StoredTokenFormatError.self) { try StoredToken(serialized: Data(text.utf8)) }
         #expect(error?.description.contains(part) == true && error?.description.contains("secret") == false)
         #expect(error?.localizedDescription == error?.description)

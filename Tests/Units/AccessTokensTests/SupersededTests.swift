@@ -76,7 +76,7 @@ struct SupersededTests {
     }
 
     @Test(arguments: [("salvages", true), ("salvages", false), ("expired", true), ("expired", false), ("barely", false)])
-    func `a grant whose token is handed out, or is about to be, is not given up for one that brings nothing to hand out`(
+    func `a grant whose token is or will be handed out isn't given up for one without a usable token`(
         young kind: String, isSaving: Bool
     ) throws {
         let store = ScriptedStore()
@@ -96,7 +96,8 @@ struct SupersededTests {
         #expect(scene.signOut().value?.discarded.map(\.value) == ["old"])
     }
 
-    @Test func `a token that is good for those who wait alone is handed out: the other one, not yet published, gives way`() throws
+    @Test func `a younger token good only for those who wait is handed out, and the older one, still unpublished, gives way`()
+        throws
     {
         let store = ScriptedStore()
         let (scene, old, young) = try Self.twoLoads(store)
@@ -111,7 +112,7 @@ struct SupersededTests {
     }
 
     /// Found by the walk in release builds: the token was handed out for as long as the save of the other one took.
-    @Test func `a token whose grant was given up is handed out no longer, though the other one is still being saved`() throws {
+    @Test func `a token whose grant was given up is no longer handed out while the younger one is being saved`() throws {
         let store = ScriptedStore()
         let (scene, old, young) = try Self.twoLoads(store)
         scene.succeed(old, with: .granted("old"))
@@ -134,7 +135,7 @@ struct SupersededTests {
         #expect(scene.discards.isEmpty)
     }
 
-    @Test func `a younger token that comes inside its leeway counts: what the older load brings later is handed over`() throws {
+    @Test func `after a younger token that came inside its leeway, the older load's grant is handed over`() throws {
         let (scene, old, young) = try Self.twoLoads(nil)
         let waiting = scene.call()
         scene.advance(by: .seconds(4))

@@ -85,7 +85,9 @@ struct ThreadTests {
 
     /// Every caller ends with a token or with a known error; no token is handed out after its refusal or a sign-out.
     @Test(arguments: [1, 2, 3, 4])
-    func `callers, cancellations, refusals, replacements and sign-outs at once`(seed: UInt64) async throws {
+    func `each call ends with a token or a known error under concurrent cancellations, refusals, sign-ins and sign-outs`(
+        seed: UInt64
+    ) async throws {
         let server = SimulatedAuthorizationServer(tokenLifetime: .milliseconds(20))
         let service = TokenService(environment: .init(seed: seed), loader: server.loader)
         let outcomes = Log<String>()

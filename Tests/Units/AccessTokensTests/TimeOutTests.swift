@@ -61,7 +61,7 @@ struct TimeOutTests {
         #expect(scene.loader.loadCount == 1)
     }
 
-    @Test func `a late refusal of the grant is news: the server is asked no more`() throws {
+    @Test func `after a late refusal of the grant the server is asked no more`() throws {
         let scene = Scene()
         _ = scene.call()
         let stuck = try scene.load()
@@ -82,7 +82,7 @@ struct TimeOutTests {
         #expect((scene.call().error as? TokenServiceError)?.remedy == .signIn && scene.loader.loadCount == 1)
     }
 
-    @Test func `9: a late refusal of the grant says nothing once a younger load runs, or has brought a token`() throws {
+    @Test func `9: a late refusal of the grant has no effect while a younger load runs or after it brought a token`() throws {
         for isRunning in [true, false] {
             let scene = Scene(isRepeatable: true)
             scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
@@ -97,7 +97,7 @@ struct TimeOutTests {
         }
     }
 
-    @Test func `9: a late refusal ahead of the leeway keeps the token, and ends the use of the leeway`() throws {
+    @Test func `9: a late refusal ahead of the leeway leaves the token until its leeway begins`() throws {
         let scene = try Scene.holding(.granted("a"), isRepeatable: true)
         scene.advance(by: .seconds(3_000))
         _ = scene.call()
@@ -111,7 +111,7 @@ struct TimeOutTests {
         #expect(caller.code == .loadFailed)
     }
 
-    @Test func `late success answers those who wait then; a later failure of the younger load is ignored`() throws {
+    @Test func `a late success answers the current waiters, and a later failure of the younger load is ignored`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()
@@ -134,7 +134,7 @@ struct TimeOutTests {
         #expect(last.value == .refreshStarted)
     }
 
-    @Test func `late success is ignored once a token was published since`() throws {
+    @Test func `a late success is ignored once a newer token has been published`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()
@@ -185,7 +185,7 @@ struct TimeOutTests {
         #expect(caller.value != nil)
     }
 
-    @Test func `success that beats the timer to the actor wins, however late the clock`() throws {
+    @Test func `a success that reaches the actor before the timer wins, however far the clock has advanced`() throws {
         let scene = Scene()
         let caller = scene.call()
         let load = try scene.load()
@@ -196,14 +196,14 @@ struct TimeOutTests {
     }
 
     @Test(arguments: [1, 10, 300])
-    func `the limit is the policy's`(seconds: Int) throws {
+    func `the limit is taken from the policy`(seconds: Int) throws {
         let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(seconds)))
         let caller = scene.call()
         scene.advance(by: .seconds(seconds))
         #expect(caller.code == .loadTimedOut)
     }
 
-    @Test func `a useless late token is not the younger load's failure`() throws {
+    @Test func `a late token that has already expired doesn't end the younger load`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()
         let old = try scene.load()

@@ -14,7 +14,7 @@ struct UnclearRefusalTests {
         return caller.error as? TokenServiceError
     }
 
-    @Test func `the third one in ten minutes counts as a refused grant, with its headline, and the server is asked no more`()
+    @Test func `the third unclear refusal in ten minutes counts as a refused grant, and the server is asked no more`()
         throws
     {
         let scene = Scene()
@@ -32,7 +32,7 @@ struct UnclearRefusalTests {
 
     // A server's bad minute, or ten processes that are refused in the same second.
     @Test(arguments: [0, 1, 60, 299])
-    func `53: many within ten minutes end no session`(seconds: Int) throws {
+    func `53: any number of unclear refusals within ten minutes ends no session`(seconds: Int) throws {
         let scene = Scene()
         for number in 0...20 {
             scene.retryNow()
@@ -42,7 +42,7 @@ struct UnclearRefusalTests {
         }
     }
 
-    @Test func `the ten minutes begin with the first refusal since a success`() throws {
+    @Test func `the ten minutes begin with the first unclear refusal since a success`() throws {
         let scene = Scene()
         _ = try refuse(scene, after: .zero)
         _ = try refuse(scene, after: .seconds(3_600))
@@ -56,7 +56,7 @@ struct UnclearRefusalTests {
         #expect(try refuse(scene, after: .seconds(60))?.remedy == .signIn)
     }
 
-    @Test func `each waits for the longest pause`() throws {
+    @Test func `each unclear refusal is followed by the longest pause`() throws {
         let scene = Scene()
         for _ in 1...2 {
             _ = try refuse(scene)
@@ -66,7 +66,7 @@ struct UnclearRefusalTests {
         #expect(scene.loader.loadCount == 2)
     }
 
-    @Test func `in the soft window likewise: the good token stays, and after the third no refresh is tried`() throws {
+    @Test func `unclear refusals in the soft window keep the good token, and after the third no refresh starts`() throws {
         let policy = RefreshPolicy(maximumRefreshWindow: .seconds(9_000))
         let scene = try Scene.holding(AccessToken("a", lifetime: .seconds(36_000)), policy: policy)
         let events = scene.service.events()
@@ -93,7 +93,7 @@ struct UnclearRefusalTests {
     }
 
     @Test(arguments: ["success", "reset", "replace"])
-    func `a success or a fence begins the count anew`(cure: String) throws {
+    func `a success or a fence resets the count of unclear refusals`(cure: String) throws {
         let scene = Scene()
         for _ in 1...2 { _ = try refuse(scene) }
         switch cure {
@@ -113,7 +113,7 @@ struct UnclearRefusalTests {
         #expect(try refuse(scene)?.remedy == .signIn)
     }
 
-    @Test func `a person who taps "try again" each time hears of a dead session all the same`() throws {
+    @Test func `a user who taps "try again" each time still learns that the session has ended`() throws {
         let scene = Scene()
         for number in 1...3 {
             scene.retryNow()
@@ -123,7 +123,7 @@ struct UnclearRefusalTests {
         #expect(try refuse(scene, after: .zero)?.remedy == .signIn, "asked again because of the tap, and as dead as before")
     }
 
-    @Test func `failures of another kind between them neither count nor help`() throws {
+    @Test func `failures of another kind between unclear refusals neither count nor reset the count`() throws {
         let scene = Scene()
         for number in 1...3 {
             scene.advance(by: .seconds(200))

@@ -24,7 +24,7 @@ struct UnsavedTests {
         return (scene, store.store)
     }
 
-    @Test func `50: hits save it again after pauses that double to a minute, until the store has it`() throws {
+    @Test func `50: hits save an unsaved token again after pauses that double to a minute, until the store has it`() throws {
         let (scene, store) = try unsaved()
         var saves = 1
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -44,14 +44,14 @@ struct UnsavedTests {
         #expect(store.log.count == saves + 2, "what is saved isn't saved again")
     }
 
-    @Test func `50: retryNow() saves it at once`() throws {
+    @Test func `50: retryNow saves an unsaved token at once`() throws {
         let (scene, store) = try unsaved()
         store.fail()
         scene.retryNow()
         #expect(store.contents?.value == "a")
     }
 
-    @Test(arguments: [true, false]) func `50: a fence writes nothing of the session that it ends`(isSignOut: Bool) throws {
+    @Test(arguments: [true, false]) func `50: a fence saves no token of the session that it ends`(isSignOut: Bool) throws {
         let (scene, store) = try unsaved()
         store.fail()
         scene.advance(by: .seconds(2))
@@ -59,7 +59,8 @@ struct UnsavedTests {
         #expect(store.log.filter { $0 == "save a" }.count == 1 && store.contents?.value == (isSignOut ? nil : "b"))
     }
 
-    @Test(arguments: [true, false]) func `50: drain saves it as soon as the store can, or says what it couldn't save`(heals: Bool)
+    @Test(arguments: [true, false])
+    func `50: drain saves an unsaved token as soon as the store can, or reports what it couldn't save`(heals: Bool)
         throws
     {
         let (scene, store) = try unsaved()
@@ -204,7 +205,9 @@ struct UnsavedTests {
         #expect(result.unsaved.count == 1 && result.unsaved[0].token == nil && !result.isComplete)
     }
 
-    @Test func `50: until then no refresh ahead spends the refresh token, and the load at hard expiry says so`() throws {
+    @Test func `50: no refresh ahead spends an unsaved refresh token, and the load at hard expiry reports the store's error`()
+        throws
+    {
         let (scene, store) = try unsaved()
         let events = scene.service.events()
         scene.advance(by: .seconds(3_000))
@@ -221,7 +224,7 @@ struct UnsavedTests {
         #expect(scene.loader.loadCount == 3, "the store has caught up")
     }
 
-    @Test func `50: a sign-out has the last word, and its removal is repeated as well`() throws {
+    @Test func `50: a sign-out has the last word over a failed save, and its removal is repeated as well`() throws {
         let (scene, store) = try unsaved()
         scene.reset()
         #expect(store.log.suffix(2) == ["load", "remove"])

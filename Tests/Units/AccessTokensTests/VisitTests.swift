@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(10)), arguments: Visit.allCases)
-    func `a caller that prefers a busy executor holds no other up`(visit: Visit) async throws {
+    func `a caller that prefers a busy executor delays no other caller`(visit: Visit) async throws {
         let busy = Stage(), loader = ScriptedLoader(),
             tokens = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         let events = tokens.events()
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(10)))
-    func `a loader that asks another service lends it no executor`() async throws {
+    func `a loader that asks another service doesn't make that service depend on its executor`() async throws {
         let busy = Stage(), loader = ScriptedLoader()
         let inner = TokenService(environment: .init(clock: ManualClock()), loader: loader)
         let outer = TokenService(environment: .init(clock: ManualClock(), loadExecutor: busy)) { _ in

@@ -11,7 +11,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: 0..<5)
-    func `who leaves is gone, the others keep their order`(index: Int) {
+    func `a waiter that leaves is gone, and the others keep their order`(index: Int) {
         var queue = WaiterQueue<Int>()
         let ids = (0..<5).map { queue.append($0) }
         let first = queue.remove(ids[index]), second = queue.remove(ids[index])
@@ -31,7 +31,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
-    func `it behaves like an array from which waiters are removed`(seed: UInt64) {
+    func `the queue behaves like an array from which waiters are removed`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var queue = WaiterQueue<Int>(), model: [(id: WaiterQueue<Int>.ID, waiter: Int)] = []
         for waiter in 0..<2_000 {
@@ -49,7 +49,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `who came first is the first, also if the waiter is given later`() {
+    @Test func `a place is kept in the order of arrival, even if its waiter is added later`() {
         var queue = WaiterQueue<Int>()
         let first = queue.append(), second = queue.append(2)
         #expect(order(queue) == [2])
@@ -61,7 +61,7 @@ import TokenServiceConcurrency
         #expect(second < third)
     }
 
-    @Test func `places that were left are used again: the queue is never larger than the most who waited at once`() {
+    @Test func `freed places are reused, so the queue is never larger than the most that waited at once`() {
         var queue = WaiterQueue<Int>()
         for waiter in 0..<100 {
             let ids = (0..<3).map { queue.append(waiter + $0) }

@@ -57,7 +57,7 @@ struct AuthenticationTests {
     }
 
     @Test(arguments: [2, 10])
-    func `49: a server that refuses requests at random and revokes nothing stops those that it refuses twice, and no other`(
+    func `49: with a server that refuses requests at random and revokes nothing, only requests refused twice fail`(
         percent: Int
     ) async throws {
         let random = Lock(SplitMix64(seed: 49))
@@ -139,7 +139,7 @@ struct AuthenticationTests {
     }
 
     // RFC 6750 §3.1: a new token wouldn't help.
-    @Test func `an insufficient scope is an error that names what is missing, and loads nothing`() async throws {
+    @Test func `an error for an insufficient scope names what is missing, and causes no load`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.status(
                 403, "WWW-Authenticate: Basic realm=\"x\", Bearer error=\"insufficient_scope\", scope=\"movies.write\"\r\n")
@@ -168,7 +168,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.count == 1 && server.authorizationServer.loadsStarted == 1)
     }
 
-    @Test func `what a server says of a token is shown without the token`() async throws {
+    @Test func `an error shows what the server says of a token, without the token`() async throws {
         let server = try ResourceServer { arrival in
             let token = arrival.token ?? ""
             return ResourceServer.status(
@@ -182,7 +182,9 @@ struct AuthenticationTests {
         #expect(!(dumped + "\(error)" + String(reflecting: error)).contains("access-1"))
     }
 
-    @Test func `a body that can't be sent twice gives the 401 with the reason; the next request has a new token`() async throws {
+    @Test func `a request whose body can't be sent twice gets the 401 with the reason, and the next one has a new token`()
+        async throws
+    {
         let server = try ResourceServer()
         server.authorizationServer.revoke(try await server.tokens.retrieveToken())
         let loader = try server.loader()
@@ -206,7 +208,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.map { $0.body.count { $0 == "x" } } == [200_000, 200_000])
     }
 
-    @Test func `a request that authenticates itself gets no token, and its 401 costs none`() async throws {
+    @Test func `a request with an Authorization of its own gets no token, and its 401 drops none`() async throws {
         let server = try ResourceServer()
         let request = Request(url: server.url, headers: ["authorization": "Basic eA=="])
         let error = await #expect(throws: DataLoadingError.self) { try await server.loader().perform(request) }
@@ -215,7 +217,7 @@ struct AuthenticationTests {
         #expect(server.authorizationServer.loadsStarted == 0)
     }
 
-    @Test func `without a token there is no request, and the service's own error`() async throws {
+    @Test func `if there is no token, nothing is sent and the caller gets the service's own error`() async throws {
         let server = try ResourceServer()
         server.authorizationServer.failNext(with: ScriptedFailure.grantRefused)
         let error = await #expect(throws: TokenServiceError.self) {
@@ -241,7 +243,7 @@ struct AuthenticationTests {
         #expect(server.arrivals.all.isEmpty)
     }
 
-    @Test func `49: a server that refuses every token ends requests with the time of the next load, and costs another none`()
+    @Test func `49: a server that refuses every token ends requests with the time of the next load; another server's go on`()
         async throws
     {
         let refusing = try LoopbackServer { _ in .bytes(ResourceServer.invalidToken) }
@@ -270,7 +272,7 @@ struct AuthenticationTests {
     }
 
     @Test(arguments: [true, false])
-    func `the wait for a token is part of the request's time`(isSecond: Bool) async throws {
+    func `the wait for a token counts toward the request's time limit`(isSecond: Bool) async throws {
         let server = try LoopbackServer { _ in .bytes(ResourceServer.invalidToken) }
         let clock = ManualClock(), loads = Lock(0)
         let tokens = TokenService(environment: .init(clock: clock)) { _ in

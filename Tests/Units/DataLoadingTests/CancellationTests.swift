@@ -24,7 +24,7 @@ struct CancellationTests {
     /// A server that takes requests and never answers.
     static func silent() throws -> ResourceServer { try ResourceServer { _ in .unfinished("") } }
 
-    @Test func `an async caller that is cancelled leaves at once, and its connection ends`() async throws {
+    @Test func `a cancelled async caller leaves at once, and its connection ends`() async throws {
         let server = try Self.silent()
         let loader = try server.loader()
         let caller = Task { try await loader.perform(Request(url: server.url)) }
@@ -46,7 +46,7 @@ struct CancellationTests {
         #expect(server.arrivals.all.map(\.path) == ["/mine"])
     }
 
-    @Test func `one request is cancelled, the others go on`() async throws {
+    @Test func `a cancelled request leaves the others running`() async throws {
         let gate = Gate()
         let server = try ResourceServer { arrival in
             gate.wait()
@@ -61,7 +61,7 @@ struct CancellationTests {
         #expect(try await requests[2].response().status == 200)
     }
 
-    @Test func `all requests of a loader are cancelled, and neither another loader's nor later ones`() async throws {
+    @Test func `cancelAll cancels all requests of a loader, but no other loader's and no later ones`() async throws {
         let gate = Gate()
         let server = try ResourceServer { arrival in
             gate.wait()
@@ -80,7 +80,7 @@ struct CancellationTests {
         #expect(try await mine.perform(Request(url: server.url("later"))).status == 200)
     }
 
-    @Test func `a released loader cancels all, closes their connections, and calls no handler`() async throws {
+    @Test func `a released loader cancels its requests, closes their connections and calls no handler`() async throws {
         let server = try Self.silent()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         var loader: DataLoader? = try server.factory().makeLoader(queue: queue)
@@ -119,7 +119,7 @@ struct CancellationTests {
 
     // The queue is blocked: the answer has arrived, and the handler waits for its turn.
     @Test(arguments: ["one", "all", "release"])
-    func `a cancellation on the queue comes before any handler that has not begun`(way: String) async throws {
+    func `a cancellation on the queue takes effect before any handler that has not begun`(way: String) async throws {
         let server = try ResourceServer()
         var loader: DataLoader? = try server.factory().makeLoader(queue: queue)
         queue.suspend()
@@ -136,7 +136,7 @@ struct CancellationTests {
         #expect(try await running.response().status == 200, "the answer that it has, it keeps")
     }
 
-    @Test func `a handler may cancel all, and start anew`() async throws {
+    @Test func `a handler may call cancelAll and start another request`() async throws {
         let server = try ResourceServer()
         let loader = try server.factory().makeLoader(queue: queue)
         let (outcomes, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -147,7 +147,7 @@ struct CancellationTests {
         #expect(await outcomes.first { _ in true } == 200)
     }
 
-    @Test func `a cancelled request that waits for a token leaves the load to the others`() async throws {
+    @Test func `a cancelled request that waits for a token leaves the load running for the others`() async throws {
         let server = try ResourceServer()
         let tokens = ScriptedLoader()
         let factory = DataLoaderFactory(

@@ -36,7 +36,7 @@ struct ConnectionLineTests {
 
     var present: [Int] { places.taken.withLock { $0.keys.sorted() } }
 
-    @Test func `as many messages as the limit have a connection at a time, the others get one in the order of their arrival`() {
+    @Test func `at most as many messages as the limit have a connection, and the others follow in order of arrival`() {
         for name in 1...4 { enter(name, for: here) }
         #expect(present == [1, 2])
         end(2)
@@ -57,7 +57,7 @@ struct ConnectionLineTests {
         #expect(present == [1, 2])
     }
 
-    @Test func `a message that leaves the line is out for good, and the others keep their order`() {
+    @Test func `a message that leaves the line doesn't come back, and the others keep their order`() {
         let numbers = (1...4).map { enter($0, for: here) }
         line.leave(numbers[2], for: here)
         line.leave(numbers[2], for: here)
@@ -67,7 +67,7 @@ struct ConnectionLineTests {
         #expect(present == [2, 4], "a place that is taken is kept")
     }
 
-    @Test(arguments: [0, -3]) func `a limit below one is taken for one connection at a time`(limit: Int) {
+    @Test(arguments: [0, -3]) func `a limit below one counts as one connection at a time`(limit: Int) {
         let line = ConnectionLine(limit: limit)
         _ = line.enter(for: here) { [places] place in places.taken.withLock { $0[1] = place } }
         #expect(present == [1])

@@ -111,7 +111,7 @@ struct FaultTests {
         #expect(String(decoding: response.body, as: UTF8.self) == text)
     }
 
-    @Test func `a server that is not there is an error of the network`() async throws {
+    @Test func `a server that can't be reached is a network error`() async throws {
         // Nothing listens on port 1. The port of a server that has just ended may be reused by another test.
         let url = try #require(URL(string: "http://127.0.0.1:1/movies"))
         let error = await #expect(throws: DataLoadingError.self) {
@@ -121,7 +121,7 @@ struct FaultTests {
     }
 
     @Test(arguments: ["Content-Length", "transfer-encoding", "Host", "connection", "Keep-Alive", "TE", "Trailer", "UPGRADE"])
-    func `a header that belongs to the connection is an error, and nothing is sent`(name: String) async throws {
+    func `a header that belongs to the connection is refused, and nothing is sent`(name: String) async throws {
         let server = try ResourceServer()
         let request = Request(
             url: server.url, method: "POST", headers: [name: "5"], body: .data(Data("5 and the next".utf8)))

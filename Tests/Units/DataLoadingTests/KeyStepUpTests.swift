@@ -44,7 +44,7 @@ struct KeyStepUpTests {
         }
     }
 
-    @Test func `48: a step-up of one key asks once, for that key, and the other keeps its token`() async throws {
+    @Test func `48: a step-up of one key asks the user once, for that key, and another key keeps its token`() async throws {
         let accounts = try Accounts(ScopedServer())
         #expect(try await accounts.status("bob", "read") == 200)
         async let first = accounts.status("ann", "write"), second = accounts.status("ann", "write")
@@ -57,7 +57,7 @@ struct KeyStepUpTests {
         #expect(accounts.asked.all.last == "bob: read bob write")
     }
 
-    @Test func `a key that signs out during its step-up gets nothing of it, and the other one steps up`() async throws {
+    @Test func `a key that signs out during its step-up gets none of its scopes, and the other key steps up`() async throws {
         let accounts = try Accounts(ScopedServer()) { services, key in
             if key == "ann" { _ = await services[key].reset() }
         }
@@ -88,7 +88,7 @@ struct KeyStepUpTests {
     }
 
     // A new service's generations begin again, and its tokens may not list their scopes.
-    @Test func `what a released service of a key has gained, the next one is not believed to have`() async throws {
+    @Test func `a new service of a key doesn't assume the scopes that a released one gained`() async throws {
         let server = try ScopedServer(), asked = ScopedServer.Log()
         let current = Lock(await silentService())
         let loader = try silentLoader(server, asked) { _ in current.withLock { $0 } }
@@ -102,7 +102,7 @@ struct KeyStepUpTests {
         #expect(asked.all == ["read a", "read b"])
     }
 
-    @Test func `a key whose service is released between its requests keeps what it has gained, also if no token says it`()
+    @Test func `a key whose service is released between requests keeps the scopes it gained, even if no token lists them`()
         async throws
     {
         let server = try ScopedServer(), asked = ScopedServer.Log()

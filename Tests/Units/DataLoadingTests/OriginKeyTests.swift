@@ -21,7 +21,7 @@ struct OriginKeyTests {
         #expect(other.arrivals.all.map(\.token) == [nil])
     }
 
-    @Test func `a refusal costs the token of the origin's own key`() async throws {
+    @Test func `a refusal drops the token of the origin's own key`() async throws {
         let servers = ["a": try ResourceServer(), "b": try ResourceServer()]
         let loaders = servers.mapValues { $0.authorizationServer.loader }
         let services = TokenServices<String>(loader: { key -> any TokenLoader in
@@ -48,7 +48,7 @@ struct OriginKeyTests {
         #expect(server.arrivals.all.map(\.token) == ["Anna", "Ben", "Anna"])
     }
 
-    @Test func `one origin has one key`() throws {
+    @Test func `an origin can't belong to two keys`() throws {
         let services = TokenServices<Int> { _, _ in AccessToken("secret") }
         let urls = try ["https://example.com/a", "https://example.com:443/b"].map { try #require(URL(string: $0)) }
         let error = #expect(throws: DataLoadingError.self) { try OriginTokens(keys: [urls[0]: 1, urls[1]: 2]) { services[$0] } }

@@ -16,14 +16,14 @@ struct OriginTests {
         "http://example.com", "http://localhost.example.com", "http://127.0.0.1.example.com", "http://127.1", "ftp://127.0.0.1",
         "https://", "/path", "https://me@example.com", "https://me:secret@example.com",
     ])
-    func `tokens are bound to nothing but TLS and loopback`(text: String) throws {
+    func `an origin without TLS or loopback is refused for tokens`(text: String) throws {
         let url = try #require(URL(string: text))
         let error = #expect(throws: DataLoadingError.self) { try OriginTokens(tokens, for: [url]) }
         #expect(error?.code == .invalidConfiguration && error?.description.contains("secret") == false)
     }
 
     @Test(arguments: ["https://example.com/path?q", "http://127.0.0.1:80", "http://LOCALHOST", "http://[::1]:8080", "HTTPS://a"])
-    func `tokens are bound to TLS, or to this machine`(text: String) throws {
+    func `an origin with TLS, or on this machine, is accepted for tokens`(text: String) throws {
         #expect(throws: Never.self) { try OriginTokens(tokens, for: [try #require(URL(string: text))]) }
     }
 
@@ -41,7 +41,7 @@ struct OriginTests {
         #expect(server.authorizationServer.loadsStarted == 0)
     }
 
-    @Test func `a 401 from elsewhere says nothing of our token`() async throws {
+    @Test func `a 401 from another origin doesn't drop the token`() async throws {
         let (mine, other) = (try ResourceServer(), try ResourceServer())
         _ = try await mine.tokens.retrieveToken()
         let error = await #expect(throws: DataLoadingError.self) {
@@ -54,7 +54,7 @@ struct OriginTests {
 
     #if canImport(FoundationNetworking)
     // In its own process, since it changes the environment.
-    @Test func `no token goes through a proxy in clear`() async {
+    @Test func `no token is sent through a proxy in the clear`() async {
         await #expect(processExitsWith: .success) {
             let proxy = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno")
             let server = try ResourceServer()

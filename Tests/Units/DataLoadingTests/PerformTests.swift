@@ -59,7 +59,7 @@ struct PerformTests {
         ("http://127.0.0.1/", "post", [:], "body"),
         ("http://127.0.0.1/", "Post", [:], nil), ("http://127.0.0.1/", "patch", [:], nil),
     ])
-    func `what makes no request is an error, and nothing is sent`(
+    func `an invalid request is an error, and nothing is sent`(
         url: String, method: String, headers: [String: String], body: String?
     ) async throws {
         let request = Request(
@@ -72,13 +72,13 @@ struct PerformTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    @Test(arguments: [204, 299, 200]) func `a success is an answer`(status: Int) async throws {
+    @Test(arguments: [204, 299, 200]) func `a success status returns the answer`(status: Int) async throws {
         let server = try ResourceServer { _ in .bytes("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n") }
         #expect(try await server.loader().perform(Request(url: server.url)).status == status)
     }
 
     @Test(arguments: [300, 304, 400, 404, 403, 500, 503])
-    func `any other status is an error that has the answer`(status: Int) async throws {
+    func `any other status is an error that contains the answer`(status: Int) async throws {
         let server = try ResourceServer { _ in ResourceServer.status(status, body: status == 304 ? "" : "reason") }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))

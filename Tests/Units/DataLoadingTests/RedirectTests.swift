@@ -16,7 +16,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `a redirect to another origin is followed without token, cookie or anything else that was for the first`(
+    func `a redirect to another origin carries no token, cookie or other header meant for the first one`(
         status: Int
     ) async throws {
         let thief = try ResourceServer(needsToken: false) { _ in ResourceServer.ok("loot") }
@@ -41,7 +41,7 @@ struct RedirectTests {
 
     // By RFC 9110 §15.4.8 the form, and a password in it, would be sent wherever the server redirects.
     @Test(arguments: [(307, "POST"), (308, "POST"), (302, "PUT")])
-    func `a redirect to another origin does not get the body`(status: Int, method: String) async throws {
+    func `a redirect to another origin doesn't carry the body`(status: Int, method: String) async throws {
         let thief = try ResourceServer(needsToken: false)
         let server = try ResourceServer { _ in Self.redirect(status, to: thief.url("target?state=secret")) }
         let request = Request(url: server.url, method: method, body: .data(Data("password=secret".utf8)))
@@ -51,7 +51,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [303, 302])
-    func `a POST that becomes a GET elsewhere goes there without its body`(status: Int) async throws {
+    func `a POST that a redirect to another origin turns into a GET has no body there`(status: Int) async throws {
         let other = try ResourceServer(needsToken: false)
         let server = try ResourceServer { _ in Self.redirect(status, to: other.url("target")) }
         let request = Request(
@@ -68,7 +68,7 @@ struct RedirectTests {
         #expect(thief.arrivals.all.first?.header("Authorization") == nil)
     }
 
-    @Test func `once away, the token does not come back, and a 401 there costs none`() async throws {
+    @Test func `a redirect back to the first origin carries no token, and a 401 there drops none`() async throws {
         let home = Lock<URL?>(nil)
         let away = try ResourceServer(needsToken: false) { _ in
             Self.redirect(302, to: home.withLock { $0?.appending(path: "back").absoluteString } ?? "")
@@ -95,7 +95,7 @@ struct RedirectTests {
         #expect(server.arrivals.all.map(\.token) == ["access-1", "access-1"])
     }
 
-    @Test func `a token refused after a redirect is replaced there, and nothing before it is repeated`() async throws {
+    @Test func `a token refused after a redirect is replaced there, and nothing before the redirect is repeated`() async throws {
         let server = try ResourceServer(needsToken: false) { arrival in
             if arrival.path == "/order" { return Self.redirect(303, to: "/receipt") }
             return arrival.token == "access-2" ? ResourceServer.ok("receipt") : .bytes(ResourceServer.invalidToken)
@@ -142,7 +142,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "http://me:secret@127.0.0.1/", "http://", "data:,x", "http:///x"])
-    func `a redirect to what no request may go to is refused`(location: String) async throws {
+    func `a redirect to a URL that no request may have is refused`(location: String) async throws {
         let server = try ResourceServer { _ in Self.redirect(302, to: location) }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))
@@ -163,7 +163,7 @@ struct RedirectTests {
         #expect(try redirected(to: "//api.example/b")?.origin == message.origin)
     }
 
-    @Test func `a body that can't be sent twice does not follow a redirect that asks for it`() async throws {
+    @Test func `a body that can't be sent twice doesn't follow a redirect that would repeat it`() async throws {
         let server = try ResourceServer { _ in Self.redirect(307, to: "/b") }
         let body = Request.Body.stream(isReplayable: false) { InputStream(data: Data("once".utf8)) }
         let error = await #expect(throws: DataLoadingError.self) {
@@ -180,7 +180,7 @@ struct RedirectTests {
         #expect(error?.code == .redirectRefused && server.arrivals.all.count == 21)
     }
 
-    @Test func `a redirect to nowhere is the answer`() async throws {
+    @Test func `a redirect without a location is returned as the answer`() async throws {
         let server = try ResourceServer { _ in ResourceServer.status(302) }
         let error = await #expect(throws: DataLoadingError.self) {
             try await server.loader().perform(Request(url: server.url))

@@ -84,7 +84,7 @@ struct ReleaseTests {
         #expect(lateCalls == 0)
     }
 
-    @Test func `a loader keeps nothing of a request that has ended`() async throws {
+    @Test func `a loader keeps nothing of a finished request`() async throws {
         let server = try ResourceServer()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         let loader = try server.loader()
@@ -106,7 +106,7 @@ struct ReleaseTests {
         #expect(try await loader.perform(Request(url: server.url)).status == 200, "the loader is still there")
     }
 
-    @Test func `the last loader takes the session with it`() async throws {
+    @Test func `the last loader's release releases the session`() async throws {
         let server = try ResourceServer()
         let (released, continuation) = AsyncStream.makeStream(of: Void.self)
         var factory: DataLoaderFactory? = try {

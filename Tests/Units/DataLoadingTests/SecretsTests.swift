@@ -31,7 +31,7 @@ struct SecretsTests {
         var isRepeatable: Bool { false }
     }
 
-    @Test func `nothing that a request in flight goes through shows its token`() async throws {
+    @Test func `no value involved in a running request shows its token`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
         let service = TokenService(policy: Self.patience, loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])
@@ -53,7 +53,7 @@ struct SecretsTests {
         for value in values + [values] { #expect(!everything(in: value).contains("SECRET"), "\(type(of: value))") }
     }
 
-    @Test func `nothing that a request ended with shows its token`() async throws {
+    @Test func `no value that a failed request leaves shows its token`() async throws {
         for reply in [LoopbackServer.Reply.reset(""), ResourceServer.status(500, body: "SECRET")] {
             let server = try LoopbackServer { _ in reply }
             let service = TokenService(loader: PlainLoader())
@@ -85,7 +85,7 @@ struct SecretsTests {
         #expect(!everything(in: underlying).contains("SECRET") && !"\((underlying as NSError).userInfo)".contains("SECRET"))
     }
 
-    @Test func `nothing that a load in flight goes through shows its secrets`() async throws {
+    @Test func `no value involved in a running load shows its secrets`() async throws {
         let server = try LoopbackServer { _ in .unfinished(Self.never) }
         let transport = URLSessionTransport()
         let refresh = try RefreshTokenLoader(
@@ -116,7 +116,7 @@ struct SecretsTests {
         for task in tasks { task.cancel() }
     }
 
-    @Test func `the other end of the wire shows no token either`() async throws {
+    @Test func `no value of the test kit's server and loader shows a token`() async throws {
         let loader = ScriptedLoader()
         let service = TokenService(policy: Self.patience, loader: loader)
         await service.replace(with: AccessToken("SECRET-old", lifetime: .zero, refreshToken: "SECRET-refresh"))
@@ -130,7 +130,7 @@ struct SecretsTests {
         _ = try await caller.value
     }
 
-    @Test func `nothing that a service gives up shows its token where it is printed`() async throws {
+    @Test func `no printed value of a grant that a service gives up shows its token`() async throws {
         let (discards, continuation) = AsyncStream.makeStream(of: DiscardedGrant.self)
         let service = TokenService(onDiscard: { continuation.yield($0) }) { _ in Self.token }
         await service.replace(with: Self.token)
@@ -144,7 +144,7 @@ struct SecretsTests {
         #expect((salvaged as any Error).localizedDescription == salvaged.description)
     }
 
-    @Test func `everything can be dumped while requests come and go`() async throws {
+    @Test func `every value can be dumped while requests start and end`() async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
         let service = TokenService(loader: PlainLoader())
         let origins = try OriginTokens(service, for: [server.url])

@@ -11,7 +11,7 @@ import FoundationNetworking
 
 @Suite(.timeLimit(.minutes(10)), .inRealTime)
 struct SessionTests {
-    @Test func `the configuration of the given session holds for the loaders`() async throws {
+    @Test func `the configuration of the given session applies to its loaders`() async throws {
         let server = try ResourceServer()
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["X-Mark": "theirs"]
@@ -22,7 +22,7 @@ struct SessionTests {
     }
 
     /// The guide says this about Linux; if the test fails there, `URLSession` now uses its cache: correct the guide.
-    @Test func `a cache is used where the session uses one`() async throws {
+    @Test func `a cache is used where URLSession uses one, which it doesn't on Linux`() async throws {
         let server = try ResourceServer { _ in
             ResourceServer.ok("fresh", headers: "Cache-Control: max-age=600\r\nContent-Type: text/plain\r\n")
         }
@@ -38,7 +38,7 @@ struct SessionTests {
         #endif
     }
 
-    @Test func `descriptions show neither query, headers nor bodies`() throws {
+    @Test func `descriptions show no query, headers or bodies`() throws {
         let url = try #require(URL(string: "https://example.com/movies?key=secret"))
         let request = Request(
             url: url, method: "POST", headers: ["X": "secret"], query: [URLQueryItem(name: "k", value: "secret")],

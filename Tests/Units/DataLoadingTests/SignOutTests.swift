@@ -20,7 +20,7 @@ struct SignOutTests {
     }
 
     @Test(arguments: [nil, URLSessionConfiguration.default, .ephemeral])
-    func `no cookie of one user goes with the requests of the next`(configuration: URLSessionConfiguration?) async throws {
+    func `no cookie of one user goes with the next user's requests`(configuration: URLSessionConfiguration?) async throws {
         let cookie = "session-\(UUID())"
         let server = try server(cookie: cookie)
         let session = configuration.map { URLSession(configuration: $0) } ?? .shared
@@ -32,7 +32,7 @@ struct SignOutTests {
         }
     }
 
-    @Test func `cookies are kept where the program says`() async throws {
+    @Test func `cookies are kept in the storage that the program gives`() async throws {
         let server = try server(cookie: "session")
         let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
         let factory = DataLoaderFactory(cookies: storage, tokens: try OriginTokens(server.tokens, for: [server.url]))
@@ -48,7 +48,7 @@ struct SignOutTests {
         #expect(server.arrivals.all.map { $0.header("Cookie") } == ["mine=1"])
     }
 
-    @Test func `a session's own authorization goes to no server`() async throws {
+    @Test func `an Authorization of the session's own configuration is sent to no server`() async throws {
         let (mine, other) = (try ResourceServer(), try ResourceServer(needsToken: false))
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = [
@@ -63,7 +63,7 @@ struct SignOutTests {
         for name in ["Proxy-Authorization", "Cookie"] { #expect(arrivals.allSatisfy { $0.header(name) == nil }) }
     }
 
-    @Test func `the session that was given stays as it was`() throws {
+    @Test func `the session that was given isn't changed`() throws {
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = cache

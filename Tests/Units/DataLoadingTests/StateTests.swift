@@ -72,7 +72,7 @@ struct StateTests {
         #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.bytesReceived <= $1.bytesReceived && $0.bytesSent <= $1.bytesSent })
     }
 
-    @Test func `requests of one request have states of their own`() async throws {
+    @Test func `each performance of a request has states of its own`() async throws {
         let gate = Gate()
         let server = try ResourceServer { _ in
             gate.wait()
@@ -87,7 +87,7 @@ struct StateTests {
         #expect(await names(second).last == "completed")
     }
 
-    @Test func `every reader sees the last state, however many read`() async throws {
+    @Test func `every reader gets the last state, however many readers there are`() async throws {
         let server = try ResourceServer()
         let loader = try server.loader()
         let running = loader.start(Request(url: server.url))

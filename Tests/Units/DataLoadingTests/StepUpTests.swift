@@ -31,7 +31,7 @@ struct StepUpTests {
         DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url], stepUp: stepUp)).makeLoader()
     }
 
-    @Test func `a 403 asks once for what the token has and what is missing, and the request is sent again`() async throws {
+    @Test func `a 403 asks once for the token's scopes and the missing one, and the request is sent again`() async throws {
         let server = try ScopedServer(), service = await service(), asked = ScopedServer.Log()
         let stepUp = StepUp(scope: "openid") { scope, token in
             asked.append("\(scope) instead of \(token.value)")
@@ -70,7 +70,7 @@ struct StepUpTests {
         #expect(Set(asked.all.map { $0.split(separator: " ").count }).count == asked.all.count || !says)
     }
 
-    @Test func `a step-up that brings less, and is refused, is given up, and the token that works stays`() async throws {
+    @Test func `a step-up token with fewer scopes that is refused is given up, and the current token stays`() async throws {
         let server = try ScopedServer(), service = await service(ScopedServer.token("read write"))
         for brought in ["b", "read b"] {
             let error = await #expect(throws: DataLoadingError.self) {
@@ -98,7 +98,7 @@ struct StepUpTests {
     ]
 
     @Test(arguments: spellings.indices)
-    func `48: a server may list the scopes in its own words: the user is asked once, and the requests succeed`(index: Int)
+    func `48: if a server lists scopes in words of its own, the user is asked once and the requests succeed`(index: Int)
         async throws
     {
         let (current, asks, brought) = Self.spellings[index]
@@ -151,7 +151,9 @@ struct StepUpTests {
         #expect(asked.all.count == 3, "a new sign-in begins anew")
     }
 
-    @Test func `48: a token that lists less than the current one is given up if the server doesn't answer`() async throws {
+    @Test func `48: a step-up token that lists fewer scopes than the current one is given up if the server doesn't answer`()
+        async throws
+    {
         let server = try ScopedServer(), service = await service(ScopedServer.token("read write"))
         let stepUp = StepUp { _, _ in
             server.silence.append("from now on")
@@ -164,7 +166,7 @@ struct StepUpTests {
         #expect(discarded.all == ["t.a"] && service.cachedToken?.value == "t.read.write")
     }
 
-    @Test func `a step-up that brings less is given up, also if the token that works was refused meanwhile`() async throws {
+    @Test func `a step-up token with fewer scopes is given up, even if the current token was refused meanwhile`() async throws {
         let server = try ScopedServer(), good = ScopedServer.token("read write"), service = await service(good)
         let stepUp = StepUp { _, _ in
             await service.invalidate(good)
@@ -178,7 +180,7 @@ struct StepUpTests {
         #expect(discarded.all == ["t.a"] && service.cachedToken == nil)
     }
 
-    @Test func `a step-up does not replace the grant of what the program has installed meanwhile, if a server refuses that`()
+    @Test func `a step-up doesn't replace a grant that the program installed meanwhile, even if its token is refused`()
         async throws
     {
         let server = try ScopedServer(), service = await service()
@@ -195,7 +197,7 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && service.cachedToken == nil)
     }
 
-    @Test func `a token of a step-up that no request can carry is given up, and the token that works stays`() async throws {
+    @Test func `a step-up token that no request can carry is given up, and the current token stays`() async throws {
         let server = try ScopedServer(), service = await service()
         let useless = [
             AccessToken("bound", tokenType: "DPoP", scope: "read a", refreshToken: "1", keyThumbprint: "another"),
@@ -213,7 +215,7 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["bound", "mac", "two\nlines"])
     }
 
-    @Test func `a token of a step-up is not installed after a sign-out, but given up`() async throws {
+    @Test func `a step-up token is given up after a sign-out, not installed`() async throws {
         let server = try ScopedServer(), service = await service()
         let stepUp = StepUp { scope, _ in
             _ = await service.reset()
@@ -227,7 +229,7 @@ struct StepUpTests {
         #expect(discarded.all.sorted() == ["t.read", "t.read.a"] && server.log.all == ["a with t.read"])
     }
 
-    @Test func `a sign-out while the token of a step-up is saved ends the request, and the next user has none of its scopes`()
+    @Test func `a sign-out while a step-up token is saved ends the request, and the next user gets none of its scopes`()
         async throws
     {
         let server = try ScopedServer(), store = ScriptedStore()
@@ -249,8 +251,7 @@ struct StepUpTests {
         _ = await signOut.value
     }
 
-    @Test func `a step-up does not replace what the program has installed meanwhile, if that allows something else`() async throws
-    {
+    @Test func `a step-up doesn't replace a token that the program installed meanwhile, if that has other scopes`() async throws {
         let server = try ScopedServer(), service = await service()
         let stepUp = StepUp { scope, _ in
             await service.replace(with: ScopedServer.token("read a z"))
@@ -260,7 +261,7 @@ struct StepUpTests {
         #expect(service.cachedToken?.value == "t.read.a.z" && server.log.all.last == "a with t.read.a.z")
     }
 
-    @Test func `a step-up that fails, or isn't there, is the request's error`() async throws {
+    @Test func `a request that needs a step-up fails if the step-up fails or there is none`() async throws {
         struct Declined: Error { let secret = "the-pin" }
         let server = try ScopedServer(), service = await service()
         let request = Request(url: server.url.appending(path: "a"))
@@ -273,7 +274,7 @@ struct StepUpTests {
         #expect(plain?.code == .insufficientScope && service.cachedToken?.value == "t.read")
     }
 
-    @Test func `a server that is never content gets two requests`() async throws {
+    @Test func `a server that refuses every scope gets two requests`() async throws {
         let server = try ScopedServer(refusal: "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"more\"\r\n")
         let service = await service()
         let error = await #expect(throws: DataLoadingError.self) {
@@ -289,7 +290,7 @@ struct StepUpTests {
         "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"\(String(repeating: "a", count: 5000))\"\r\n",
         "WWW-Authenticate: DPoP error=\"insufficient_scope\", scope=\"a\"\r\n",
     ])
-    func `without a scope to ask for there is no step-up`(refusal: String) async throws {
+    func `a 403 without a scope to ask for causes no step-up`(refusal: String) async throws {
         let server = try ScopedServer(refusal: refusal), service = await service()
         let stepUp = StepUp { _, _ in
             Issue.record("asked")
@@ -307,7 +308,7 @@ struct StepUpTests {
         "WWW-Authenticate: Basic realm=\"a, Bearer resource_metadata=b\"\r\n"
             + "WWW-Authenticate: Bearer error=\"invalid_token\", resource_metadata=\"https://api.example/x?y=1\"\r\n",
     ])
-    func `a 401 says where the resource describes itself`(headers: String) async throws {
+    func `the error of a 401 has the URL of the resource's metadata`(headers: String) async throws {
         let server = try LoopbackServer(answering: "HTTP/1.1 401 No\r\n\(headers)Content-Length: 0\r\n\r\n")
         let error = await #expect(throws: DataLoadingError.self) {
             try await DataLoaderFactory().makeLoader().perform(Request(url: server.url))
@@ -317,7 +318,7 @@ struct StepUpTests {
 
     // MCP's Python SDK (2.3.0) answers like this.
     @Test(arguments: [true, false], ["", ", scope=\"write\""])
-    func `a server that is never content, or names no scope, doesn't have the user asked twice`(says: Bool, named: String)
+    func `a server that refuses every scope, or names none, doesn't cause the user to be asked twice`(says: Bool, named: String)
         async throws
     {
         let server = try ScopedServer(refusal: "WWW-Authenticate: Bearer error=\"insufficient_scope\"\(named)\r\n")
@@ -353,7 +354,7 @@ struct StepUpTests {
 
     // Authlib's `ResourceProtector` sends no challenge.
     @Test(arguments: [true, false])
-    func `a 403 whose body says insufficient_scope is heard only if the program allows it`(readsBody: Bool) async throws {
+    func `a 403 whose body says insufficient_scope causes a step-up only if the program allows it`(readsBody: Bool) async throws {
         let server = try ResourceServer { arrival in
             arrival.path == "/other"
                 ? ResourceServer.status(403, body: #"{"error":"access_denied","scope":"write"}"#)

@@ -127,7 +127,7 @@ struct TokenUsageTests {
     }
 
     @Test(arguments: DocumentedAPI.all)
-    func `an API gets the token where it is documented to, and its own refusal brings a new one, once`(api: DocumentedAPI)
+    func `each API gets the token in its documented place, and its own kind of refusal brings a new one, once`(api: DocumentedAPI)
         async throws
     {
         let server = try LoopbackServer { $0.contains("access-1") ? api.refusal : ResourceServer.ok("fine") }
@@ -144,7 +144,7 @@ struct TokenUsageTests {
     }
 
     @Test(arguments: DocumentedAPI.all)
-    func `an API that refuses the new token, too, gets no third request, and the error says so without the token`(
+    func `an API that refuses the new token, too, gets no third request, and the error doesn't show the token`(
         api: DocumentedAPI
     ) async throws {
         let arrived = Lock(0)
@@ -209,7 +209,7 @@ struct TokenUsageTests {
         #expect(text.contains("X-Key: access-1\r\n"))
     }
 
-    @Test func `a token in the URL is in no text, and follows no redirect to another origin`() async throws {
+    @Test func `no text shows a token in the URL, and it follows no redirect to another origin`() async throws {
         let elsewhere = try LoopbackServer { _ in ResourceServer.status(500) }
         // As gateways do, with the whole query.
         let server = try LoopbackServer { text in
@@ -236,7 +236,7 @@ struct TokenUsageTests {
     @Test(arguments: [
         "/login?next=%2Fx%3Faccess_token%3Daccess-1", "/login?token=access-1", "/access-1", "/?n=%252Faccess%252D1",
     ])
-    func `a token that a redirect to another origin hides elsewhere isn't taken there`(target: String) async throws {
+    func `a redirect to another origin that has the token in another place is refused`(target: String) async throws {
         let elsewhere = try LoopbackServer { _ in ResourceServer.status(200) }
         let place = elsewhere.url.deletingLastPathComponent().absoluteString.dropLast()
         let server = try LoopbackServer { _ in ResourceServer.status(302, "Location: \(place)\(target)\r\n") }
@@ -280,7 +280,7 @@ struct TokenUsageTests {
         (String(repeating: "[", count: 100_000), []),
         (#"{"a":{"b":"x"}, "c":""# + String(repeating: "c", count: 1 << 20) + "\"}", []),
     ])
-    func `members of a body are found through arrays, and in nothing else`(body: String, expected: [String]) {
+    func `a body's members are found inside arrays, and in no other nesting`(body: String, expected: [String]) {
         #expect(TransportResponse(status: 200, body: Data(body.utf8)).members("a", "b") == expected)
     }
 }

@@ -117,7 +117,7 @@ struct UserChangeTests {
         #expect(arrivals.map(\.token) == ["anna", "anna"])
     }
 
-    @Test func `a request that was refused meanwhile goes on with its own user's next token`() async throws {
+    @Test func `a request refused while its user signs in again goes on with that user's next token`() async throws {
         let next = AccessToken("annas-next", lifetime: .seconds(3600))
         let (result, arrivals, _) = try await changeUser(during: "/a") { arrival in
             arrival.token == "anna" ? .bytes(ResourceServer.invalidToken) : ResourceServer.ok("done")

@@ -50,7 +50,7 @@ private actor Guest {
 /// To the runtime a default actor's executor is the actor with a foreign witness table: reference counting must still be correct
 /// for each.
 @Suite struct `Default actors of very many schedules` {
-    @Test func `are freed, each of them, and their executions with them`() async throws {
+    @Test func `are all freed, with their executions`() async throws {
         await #expect(processExitsWith: .success) {
             let census = Census(), schedules = Int.everyday(100, thorough: 20_000)
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -25,7 +25,7 @@ import UntouchedCode
     private struct Missing: Error {}
 
     @Test(arguments: BrokenProgram.all, [Driving.preferred, .everything])
-    func `is that at which a task came between a check and an act, not one that a bystander crossed`(
+    func `is the one at which a task came between a check and an act, not one that a bystander crossed`(
         _ program: BrokenProgram, _ driving: Driving
     ) async throws {
         let failure = try await failure(driving, program.scenario)
@@ -84,7 +84,7 @@ import UntouchedCode
         #expect(blame.contains("'seller' called the main actor at "), "\(blame)")
     }
 
-    @Test func `is in the code under test, although other schedules cross that, too, in another order of tasks`() async throws {
+    @Test func `is in the code under test, even if other schedules cross that await in another order of tasks`() async throws {
         let failure = try await failure(.everything) { simulation in
             let suggestions = Suggestions()
             simulation.spawn("user") { @MainActor in
@@ -101,7 +101,7 @@ import UntouchedCode
         #expect(blame.hasPrefix("While 'user.1' was suspended in \(function) at \(place) (steps "), "\(blame)")
     }
 
-    @Test func `is in the scenario if the mistake is there`() async throws {
+    @Test func `is in the scenario if the mistake is in the scenario`() async throws {
         let failure = try await failure(.everything) { simulation in
             let (prices, worker) = (Prices(), Worker(clock: simulation.clock))
             for name in ["Anna", "Ben"] {
@@ -122,7 +122,7 @@ import UntouchedCode
         #expect(blame.contains("`() at InterleavingsEverythingTests/CrossingTests.swift:\(line) (steps "), "\(blame)")
     }
 
-    @Test func `is the outer one of two in the same actor`() async throws {
+    @Test func `is the outer one of two awaits in the same actor`() async throws {
         let failure = try await failure { simulation in
             let vault = Vault()
             simulation.spawn("Anna") { await vault.get() }
@@ -134,7 +134,7 @@ import UntouchedCode
         #expect(failure.blame?.contains(" in Vault.get() at \(place) (steps ") == true, "\(failure)")
     }
 
-    @Test func `is none where every schedule fails`() async throws {
+    @Test func `is missing if every schedule fails`() async throws {
         let failure = try await failure { simulation in
             let worker = Worker(clock: simulation.clock)
             simulation.spawn("Anna") { await worker.work() }
@@ -145,7 +145,7 @@ import UntouchedCode
         #expect(failure.blame == nil)
     }
 
-    @Test func `is none where another order than that of calls is to blame`() async throws {
+    @Test func `is missing if the failure doesn't depend on the order of calls`() async throws {
         let failure = try await failure { simulation in
             let worker = Worker(clock: simulation.clock)
             simulation.spawn("Anna") { await worker.work() }
@@ -157,7 +157,7 @@ import UntouchedCode
         #expect(failure.blame == nil)
     }
 
-    @Test func `is none where the order of ends is to blame`() async throws {
+    @Test func `is missing if only the order of the tasks' ends matters`() async throws {
         let failure = try await failure { simulation in
             let worker = Worker(clock: simulation.clock)
             let order = Mutex<[String]>([])
@@ -173,7 +173,7 @@ import UntouchedCode
         #expect(failure.blame == nil)
     }
 
-    @Test func `is found where the first steps of the tasks run on an executor of the program's own`() async throws {
+    @Test func `is found if the tasks' first steps run on an executor of the program's own`() async throws {
         let failure = try await failure { simulation in
             let thread = OneThread(simulation)
             let account = Account(simulation)
@@ -186,7 +186,7 @@ import UntouchedCode
         #expect(failure.blame?.contains(" was suspended in Account.add() at ") == true, "\(failure)")
     }
 
-    @Test func `is none in a program that names no functions`() async throws {
+    @Test func `is missing in a program without function names`() async throws {
         let failure = try await Overrides.unaided { try await self.failure(.preferred, BrokenProgram.price.scenario) }
         #expect(failure.blame == nil)
     }

@@ -56,7 +56,9 @@ private final class Numbers: Sendable {
     }
 
     @Test(arguments: [2, 3], [false, true])
-    func `come in every order, also against that in which their tasks drew numbers`(callers: Int, drivesAll: Bool) async throws {
+    func `come in every order, even against the order in which their tasks drew numbers`(callers: Int, drivesAll: Bool)
+        async throws
+    {
         let orders = Mutex<Set<[Int]>>([])
         let summary = try await Self.explore(drivesAll: drivesAll) { _ in
             let numbers = Numbers(), register = Register()
@@ -72,7 +74,7 @@ private final class Numbers: Sendable {
 
     /// Each task has three steps, none of which waits for another task: as many schedules as there are ways to merge them.
     @Test(arguments: [(1, 1), (2, 20), (3, 1_680)], [false, true])
-    func `are as many schedules as brute force counts`(_ size: (callers: Int, schedules: Int), drivesAll: Bool) async throws {
+    func `have as many schedules as brute force counts`(_ size: (callers: Int, schedules: Int), drivesAll: Bool) async throws {
         for sharesOne in [false, true] {
             let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
                 let numbers = Numbers(), shared = Register()
@@ -87,7 +89,7 @@ private final class Numbers: Sendable {
         }
     }
 
-    @Test(arguments: [false, true]) func `that yield are a step more`(drivesAll: Bool) async throws {
+    @Test(arguments: [false, true]) func `take one more step if they yield`(drivesAll: Bool) async throws {
         let orders = Mutex<Set<[Int]>>([])
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
             let register = Register()
@@ -102,7 +104,7 @@ private final class Numbers: Sendable {
 
     /// The oracle runs the same program in a model.
     @Test(arguments: [(2, false), (2, true)])
-    func `that wait for each other are as many schedules as brute force counts`(callers: Int, drivesAll: Bool) async throws {
+    func `that wait for each other have as many schedules as brute force counts`(callers: Int, drivesAll: Bool) async throws {
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
             let door = Turnstile(), numbers = Numbers()
             for _ in 0..<callers {
@@ -119,7 +121,9 @@ private final class Numbers: Sendable {
     }
 
     /// They are the same steps as without the explorer's executor, but in sequence, including those of the runtime's own functions.
-    @Test(arguments: [false, true]) func `stay in one step where a function of the library begins`(drivesAll: Bool) async throws {
+    @Test(arguments: [false, true]) func `that begin with one of the library's functions stay one step`(drivesAll: Bool)
+        async throws
+    {
         let summary = try await Self.explore(drivesAll: drivesAll) { simulation in
             let keeper = Keeper()
             for _ in 1...2 { simulation.spawn("caller") { await keeper.keep(simulation) } }
@@ -140,7 +144,7 @@ private final class Numbers: Sendable {
 
     /// Each caller has three steps, and the two tasks that the second one starts have one each.
     @Test(arguments: [1, 2], [false, true])
-    func `that one step starts keep their order, unless their priorities differ`(callers: Int, drivesAll: Bool) async throws {
+    func `started by one step keep their order, unless their priorities differ`(callers: Int, drivesAll: Bool) async throws {
         let cases: [([TaskPriority], Int)] = [([.medium, .medium], 3), ([.low, .high], 6)]
         // 252 × 36 schedules.
         let isLong = callers == 2 && !isThorough
@@ -164,7 +168,7 @@ private final class Numbers: Sendable {
         }
     }
 
-    @Test func `of the main actor, which one step starts, keep their order, too`() async throws {
+    @Test func `of the main actor that one step starts keep their order, too`() async throws {
         let orders = Mutex<Set<[Int]>>([])
         let summary = try await Interleavings.explore(.exhaustive(), driving: .everything) { _ in
             let started = Started()
@@ -180,7 +184,7 @@ private final class Numbers: Sendable {
     }
 
     @Test(arguments: [false, true])
-    func `have the name of their actor, not that of an earlier one at the same address`(drivesAll: Bool) async throws {
+    func `carry the name of their own actor, not of an earlier one at the same address`(drivesAll: Bool) async throws {
         let isReused = Mutex(false), visits = 20
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await Self.explore(drivesAll: drivesAll) { simulation in

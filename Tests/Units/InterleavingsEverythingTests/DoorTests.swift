@@ -13,7 +13,7 @@ import UntouchedCode
             (.pool, "the default pool isn't driven"), (.main, "the main actor isn't driven"), (.time, "clocks"),
             (.sleeps, "a sleep isn't driven"), (.leaving, "an escape isn't noticed"),
         ])
-    func `are checked: one that is shut is named`(_ door: Doors, name: String) async throws {
+    func `are checked, and the error names one that is shut`(_ door: Doors, name: String) async throws {
         try await check(.all)
         let problem = await #expect(throws: ExplorationProblem.self) { try await check(Doors.all.subtracting(door)) }
         #expect(problem?.code == .shutDoor)
@@ -67,7 +67,7 @@ import UntouchedCode
         try await exploring
     }
 
-    @Test func `let the executors of an execution go at its end`() async throws {
+    @Test func `release the executors of an execution at its end`() async throws {
         let executor = Mutex<@Sendable () -> (any TaskExecutor)?>({ nil })
         try await explore(.random(schedules: 1), driving: .everything) { simulation in
             let present = simulation.taskExecutor
@@ -77,7 +77,7 @@ import UntouchedCode
         #expect(executor.withLock { $0 }() == nil)
     }
 
-    @Test func `replay what they found`() async throws {
+    @Test func `replay a schedule that they found`() async throws {
         let scenario: @Sendable (Simulation) async throws -> Void = { simulation in
             let server = PriceServer(), cache = PriceCache(server)
             async let one = cache.price()

@@ -27,7 +27,7 @@ import TokenServiceConcurrency
     }
 
     // GRDB: "not used on the correct thread" in schedule 2.
-    @Test func `a block waits for its queue until it is free, and runs on it`() async throws {
+    @Test func `a block waits until its queue is free, and runs on that queue`() async throws {
         try await expectOnlyFound { simulation in
             let queue = DispatchQueue(label: "queue"), inside = Lock(0)
             for name in ["a", "b"] {
@@ -44,7 +44,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `what stands behind a semaphore finds the result that the signal announced`() async throws {
+    @Test func `code behind a semaphore's wait finds the result that was set before the signal`() async throws {
         try await expectOnlyFound { simulation in
             simulation.spawn("bridge") {
                 let result = Lock<Int?>(nil), semaphore = DispatchSemaphore(value: 0)
@@ -59,7 +59,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `what stands behind a group finds the results of its blocks`() async throws {
+    @Test func `code behind a group's wait finds the results of the group's blocks`() async throws {
         try await expectOnlyFound { simulation in
             simulation.spawn("bridge") {
                 let results = Lock(0), group = DispatchGroup(), queue = DispatchQueue(label: "work", attributes: .concurrent)
@@ -75,7 +75,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a semaphore and a lock of the explorer hold to the end as well`() async throws {
+    @Test func `the explorer's own semaphore and lock work until the end as well`() async throws {
         try await expectOnlyFound(driving: .preferred) { simulation in
             let lock = InterleavedLock("lock"), semaphore = InterleavedSemaphore("semaphore"), inside = Lock(0)
             let result = Lock<Int?>(nil)
@@ -101,7 +101,9 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a failure that keeps a lock of all schedules is reported, and not that the next schedule differs`() async throws {
+    @Test func `a failure that keeps a lock shared by all schedules is reported, not a difference in the next schedule`()
+        async throws
+    {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses, driving: .everythingAndQueues) { simulation in
                 simulation.spawn("keeps") { keptLock.withLock { DispatchSemaphore(value: 0).wait() } }
@@ -112,7 +114,7 @@ import TokenServiceConcurrency
         #expect(text.contains("it and its locks stay as they are"), "\(text)")
     }
 
-    @Test func `a thread whose signal never comes stays asleep, and the deadlock's report says so once`() async throws {
+    @Test func `a thread whose signal never comes stays asleep, and the deadlock's report names it once`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.exhaustive(limit: 100), granularity: .accesses, driving: .everythingAndQueues) { simulation in
                 let semaphore = DispatchSemaphore(value: 0), isSignalled = Lock(false)

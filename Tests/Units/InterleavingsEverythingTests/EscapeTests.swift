@@ -11,7 +11,7 @@ import Glibc
 
 @Suite struct `What gets past the doors` {
     @Test(arguments: WayOut.allCases, [false, true])
-    func `is reported where it leaves, awaited or not, with its task and its function`(_ way: WayOut, isAwaited: Bool)
+    func `is reported where it escapes, awaited or not, with its task and its function`(_ way: WayOut, isAwaited: Bool)
         async throws
     {
         let problem = try await problem { simulation in
@@ -54,7 +54,7 @@ import Glibc
         #endif
     }
 
-    @Test func `isn't a sleep of zero, as Foundation's locks do while another thread holds them`() async throws {
+    @Test func `doesn't include a sleep of zero, as in Foundation's locks while another thread holds them`() async throws {
         try await explore(.random(schedules: 10), driving: .everything) { simulation in
             simulation.spawn("Anna") {
                 _ = Glibc.sleep(0)
@@ -74,7 +74,9 @@ import Glibc
         #expect(!"\(problem)".contains("simulation.clock"))
     }
 
-    @Test func `runs in a step if it is a task of Swift's pool, although tasks outside hold all of its threads`() async throws {
+    @Test func `runs within a step if it is a task of Swift's pool, even if other tasks hold all of the pool's threads`()
+        async throws
+    {
         await #expect(processExitsWith: .success) {
             let hasRun = try await Task(executorPreference: QueuePool()) { try await Self.hasRunBesideFullPool() }.value
             #expect(hasRun)

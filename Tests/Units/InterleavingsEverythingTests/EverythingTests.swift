@@ -41,7 +41,7 @@ import UntouchedCode
         #expect(UUID() != UUID() && runs.withLock { !$0.contains { $0.contains("\(UInt64.random(in: 0 ... .max))") } })
     }
 
-    @Test func `lets no order of random keys pass for all orders`() async throws {
+    @Test func `runs equally many schedules each time, even if tasks start in the order of random keys`() async throws {
         let counts = Lock<Set<Int>>([])
         for _ in 1...3 {
             let summary = try await explore(.exhaustive(), driving: .everything) { simulation in
@@ -54,7 +54,7 @@ import UntouchedCode
     }
     #endif
 
-    @Test func `finds a race in a plain actor, and none in the one that is mended`() async throws {
+    @Test func `finds a race in a plain actor, and none in the repaired one`() async throws {
         await #expect(throws: ScheduleFailure.self) {
             try await explore(driving: .everything) { simulation in
                 let server = PriceServer(), cache = PriceCache(server)
@@ -90,7 +90,7 @@ import UntouchedCode
         #expect(summary.coverage.gaps.isEmpty)
     }
 
-    @Test(arguments: [false, true]) func `finds callers that pass a limiter together`(isMended: Bool) async throws {
+    @Test(arguments: [false, true]) func `finds callers that pass a limiter at the same time`(isMended: Bool) async throws {
         let summary = try await explore(.random(schedules: 500), driving: .everything, countsFailures: true) { simulation in
             let limiter = Limiter(reserves: isMended)
             let times = await withTaskGroup(of: ContinuousClock.Instant.self) { group in
@@ -103,7 +103,7 @@ import UntouchedCode
         #expect((summary.failures == 0) == isMended)
     }
 
-    @Test func `keeps an actor isolated wherever it comes back from a suspension`() async throws {
+    @Test func `keeps an actor isolated after every kind of suspension`() async throws {
         try await explore(.random(schedules: 200), driving: .everything) { simulation in
             let actor = Careful()
             let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
@@ -117,7 +117,7 @@ import UntouchedCode
         }
     }
 
-    @Test func `leaves a task asleep that would never end, and goes on`() async throws {
+    @Test func `leaves a task asleep that would never end, and the execution ends`() async throws {
         let summary = try await explore(.random(schedules: 20), driving: .everything) { simulation in
             Task { while true { try? await Task.sleep(for: .seconds(1)) } }
             Task { try await Task.sleep(for: .seconds(1_000)) }
@@ -128,7 +128,7 @@ import UntouchedCode
     }
 
     #if os(Linux) || os(macOS)
-    @Test func `lets code trap that is wrong about its isolation`() async {
+    @Test func `lets code with a wrong isolation precondition trap`() async {
         await #expect(processExitsWith: .failure) {
             try await explore(.random(schedules: 1), driving: .everything) { _ in PriceServer().preconditionIsolated() }
         }

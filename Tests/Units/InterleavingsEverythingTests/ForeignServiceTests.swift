@@ -49,7 +49,7 @@ import UntouchedCode
     }
 
     @Test(arguments: [false, true])
-    func `a semaphore whose cancelled task keeps its turn lets nothing through anymore`(isMended: Bool) async throws {
+    func `a semaphore whose cancelled task keeps its turn blocks all later tasks`(isMended: Bool) async throws {
         let summary = try await explore(.exhaustive(delays: 2), driving: .everything, countsFailures: true) { simulation in
             let semaphore = TaskSemaphore(passesOn: isMended), inside = Count()
             let tasks = (1...3).map { number in
@@ -81,7 +81,7 @@ import UntouchedCode
 
     // groue/Semaphore@2543679, `waitUnlessCancelled`.
     @Test(arguments: [false, true])
-    func `a semaphore that knows a task after its signal resumes it again when it is cancelled`(isMended: Bool) async throws {
+    func `a semaphore that doesn't forget a signalled task resumes it again when it is cancelled`(isMended: Bool) async throws {
         let summary = try await explore(.exhaustive(), driving: .everything, countsFailures: true) { simulation in
             try await Self.cancelsASignalledTask(simulation, LineSemaphore(value: 0, forgets: isMended))
         }

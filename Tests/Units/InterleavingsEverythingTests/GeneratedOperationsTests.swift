@@ -55,7 +55,7 @@ private final class Waiting: Sendable {
         #expect(failure.replayLine.contains(", driving: .everything) …"))
     }
 
-    @Test func `pass for one that resumes it once`() async throws {
+    @Test func `pass for a semaphore that resumes a task once`() async throws {
         try await Self.explore(forgets: true)
     }
 }

@@ -25,7 +25,7 @@ import TokenServiceConcurrency
     #endif
 
     #if os(Linux)
-    @Test func `name the top-level code in which a closure stands`() {
+    @Test func `name the top-level code that contains a closure`() {
         #expect(CallSite.readable("$s8Programsy13Interleavings10SimulationCYaYbKcfU3_") == "closure #5 in top-level code")
     }
 
@@ -34,7 +34,7 @@ import TokenServiceConcurrency
     }
     #endif
 
-    @Test func `look for no task outside when executions differ`() async throws {
+    @Test func `don't suspect a task outside when executions differ`() async throws {
         let runs = Lock(0)
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 5), driving: .everything) { simulation in

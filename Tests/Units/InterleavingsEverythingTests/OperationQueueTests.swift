@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 @Suite struct `An operation queue of Foundation` {
-    @Test func `is driven with queues: its operations come in each order`() async throws {
+    @Test func `is driven with queues, so that its operations come in every order`() async throws {
         let orders = Mutex<Set<[String]>>([])
         let summary = try await explore(.exhaustive(delays: 2), driving: .everythingAndQueues) { _ in
             let queue = OperationQueue(), notes = Notes()

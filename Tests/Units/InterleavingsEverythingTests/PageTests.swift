@@ -78,7 +78,7 @@ private actor Shop {
             (TaskLayout(), true), (TaskLayout(function: 6), false), (TaskLayout(context: 7), false),
             (TaskLayout(function: 8, context: 9), false), (TaskLayout(function: 8, context: 0), false),
         ])
-    func `names functions only where a known task's are read`(_ layout: TaskLayout, isRight: Bool) {
+    func `names functions only if the layout of a known task is read correctly`(_ layout: TaskLayout, isRight: Bool) {
         #expect(layout.readsKnownTask() == isRight)
         #expect(TaskLayout.isRight)
     }

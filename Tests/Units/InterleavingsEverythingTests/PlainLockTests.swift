@@ -41,7 +41,7 @@ import TokenServiceConcurrency
         #expect(text.contains("'b' waits for the lock ") && text.contains(", which 'a' holds"), "\(text)")
     }
 
-    @Test(arguments: ways) func `taken in one order aren't blamed`(_ driving: Driving) async throws {
+    @Test(arguments: ways) func `taken in one order aren't reported`(_ driving: Driving) async throws {
         try await expectRight(driving) { simulation in
             let one = NSLock(), other = NSRecursiveLock(), entered = Lock(0), sum = Lock(0)
             for name in ["a", "b"] {
@@ -64,7 +64,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `of the system keep writers alone and let readers in together`() async throws {
+    @Test func `of the system let a writer in alone and readers in together`() async throws {
         let together = Notes()
         try await expectRight { simulation in
             let table = Table()
@@ -94,7 +94,7 @@ import TokenServiceConcurrency
         #expect("\(failure.underlying)".contains("made twice"))
     }
 
-    @Test func `and their conditions hand over what was made`() async throws {
+    @Test func `with conditions hand over a value that was made`() async throws {
         try await expectRight { simulation in
             let condition = NSCondition(), isMade = Lock(false)
             for name in ["waits", "waits too"] {
@@ -109,7 +109,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `and a condition whose signal comes too early are a deadlock at once`() async throws {
+    @Test func `with a condition whose signal comes too early are a deadlock at once`() async throws {
         let failure = try await failure { simulation in
             let condition = NSCondition()
             simulation.spawn("waits") { condition.withLock { condition.wait() } }
@@ -118,7 +118,7 @@ import TokenServiceConcurrency
         #expect("\(failure.underlying)".contains("'waits' waits for the condition "), "\(failure.underlying)")
     }
 
-    @Test func `and the time limit of a condition is virtual`() async throws {
+    @Test func `whose conditions have a time limit wait in virtual time`() async throws {
         try await expectRight { simulation in
             let condition = NSCondition()
             simulation.spawn("waits") {
@@ -129,7 +129,7 @@ import TokenServiceConcurrency
     }
 
     /// Code that is inlined takes a free `Mutex`, so that a thread can't stop there; the point is in between.
-    @Test func `of Synchronization in two orders are a deadlock, which names who owns what`() async throws {
+    @Test func `of Synchronization taken in two orders are a deadlock, and the report names their holders`() async throws {
         let start = ContinuousClock.now
         let failure = try await failure { simulation in
             let pair = Pair()
@@ -142,7 +142,7 @@ import TokenServiceConcurrency
         #expect(start.duration(to: .now) < .seconds(15))
     }
 
-    @Test func `of Synchronization that are held at a point let no thread sleep`() async throws {
+    @Test func `of Synchronization held at an interleaving point make no thread sleep`() async throws {
         let summary = try await explore(.exhaustive(limit: 2_000), granularity: .accesses, driving: .everything) { simulation in
             let pair = Pair()
             for name in ["a", "b"] { simulation.spawn(name) { pair.nest() } }
@@ -153,7 +153,8 @@ import TokenServiceConcurrency
     }
 
     /// Without doors they have no point, but the kernel says who holds them.
-    @Test func `that aren't driven are a deadlock in two orders as well, named at once`() async throws {
+    @Test func `that aren't driven also cause a deadlock when taken in two orders, which the report names at once`() async throws
+    {
         let failure = try await failure(.preferred) { simulation in
             let one = NSLock(), other = NSLock()
             simulation.spawn("a") { nest(one, other, "between") }

@@ -53,7 +53,7 @@ import UntouchedCode
         #expect(Date() >= start.date && ContinuousClock.now >= start.clock)
     }
 
-    @Test func `never runs beside another one, even while it waits in real time`() async throws {
+    @Test func `never runs at the same time as another one, even while it waits in real time`() async throws {
         let runs = Notes()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...3 {
@@ -74,7 +74,7 @@ import UntouchedCode
     }
 
     #if os(Linux) || os(macOS)
-    @Test func `does the same in three processes that have the same seed`() async throws {
+    @Test func `runs the same schedules in three processes with the same seed`() async throws {
         var digests: [String] = []
         for _ in 1...3 {
             let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -87,7 +87,7 @@ import UntouchedCode
         #expect(try await "digest \(Self.digest(seed: 8))" != digests[0])
     }
 
-    @Test func `takes no order from a dictionary that another process does not take`() async throws {
+    @Test func `takes the same order from a dictionary in every process`() async throws {
         var orders: [String] = []
         for _ in 1...2 {
             let result = try await #require(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -100,7 +100,7 @@ import UntouchedCode
     }
 
     #if os(Linux)
-    @Test func `shows its time through the older functions of the C library`() async throws {
+    @Test func `shows virtual time through the older functions of the C library, too`() async throws {
         try await explore(.random(schedules: 2), driving: .everything) { simulation in
             let start = Glibc.time(nil)
             try await Task.sleep(for: .seconds(5))

@@ -17,7 +17,7 @@ import FoundationNetworking
         ("a foreign work item", "a work item that was made outside"), ("a thread", "started a thread"),
         ("a foreign signal", "a thread that the explorer does not drive ended"),
     ])
-    func `what isn't driven is an escape by its name`(_ way: String, words: String) async throws {
+    func `code that isn't driven is an escape, and is named`(_ way: String, words: String) async throws {
         let foreign = Foreign()
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 10), driving: .everythingAndQueues) { _ in
@@ -32,7 +32,7 @@ import FoundationNetworking
         #expect(problem?.detail.contains(words) == true, "\(problem as Any)")
     }
 
-    @Test func `ordinary tests have the real Dispatch beside it`() async throws {
+    @Test func `ordinary tests use the real Dispatch beside an exploration`() async throws {
         let isDone = Mutex(false)
         async let exploring: Void = {
             try await explore(.random(schedules: 300), driving: .everythingAndQueues) { _ in _ = await useQueues { _ in } }
@@ -70,14 +70,14 @@ import FoundationNetworking
         #expect(summary.distinctSchedules > 1)
     }
 
-    @Test func `a task on the global executor is driven too, since that uses Dispatch`() async throws {
+    @Test func `a task on the global executor is driven too, because that executor uses Dispatch`() async throws {
         try await explore(.random(schedules: 20), driving: .everythingAndQueues) { simulation in
             await Task(executorPreference: globalConcurrentExecutor) { try? await Task.sleep(for: .seconds(3)) }.value
             try simulation.require(simulation.clock.now.offset == .seconds(3), "it took \(simulation.clock.now)")
         }
     }
 
-    @Test func `the executors and queues of an execution go at its end`() async throws {
+    @Test func `the executors and queues of an execution are released at its end`() async throws {
         let executor = Mutex<@Sendable () -> (any TaskExecutor)?>({ nil })
         try await explore(.random(schedules: 1), driving: .everythingAndQueues) { simulation in
             let present = simulation.taskExecutor

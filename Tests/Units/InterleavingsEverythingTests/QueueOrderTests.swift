@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: stoppingPrograms)
-    func `are as many as brute force counts, where threads stop at each call`(_ program: QueueProgram) async throws {
+    func `are as many as brute force counts if threads stop at each call`(_ program: QueueProgram) async throws {
         try await compare(program, .accesses)
     }
 

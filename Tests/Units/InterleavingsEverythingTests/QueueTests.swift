@@ -8,7 +8,7 @@ import UntouchedCode
 
 @Suite struct `Driving queues` {
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `puts all that Dispatch has under control`(_ granularity: Granularity) async throws {
+    func `puts everything in Dispatch under control`(_ granularity: Granularity) async throws {
         try await explore(.random(schedules: 50), granularity: granularity, driving: .everythingAndQueues) { simulation in
             let notes = Notes()
             let problems = await useQueues { notes.add($0) }
@@ -38,7 +38,7 @@ import UntouchedCode
         }
     }
 
-    @Test func `sees a service load twice that decides outside its queue, and replays that`() async throws {
+    @Test func `finds a service that decides outside its queue loading twice, and replays that`() async throws {
         let scenario: @Sendable (Simulation) async throws -> Void = { simulation in
             try await retrieveTwice(simulation) { HastyAccessTokenService(loader: $0).retrieveToken }
         }
@@ -60,7 +60,7 @@ import UntouchedCode
         ("a semaphore", "'scenario' waits for the semaphore 1"), ("a group", "'scenario' waits for the group 1"),
         ("a work item", "'scenario' waits for the work item 1"),
     ])
-    func `names what waits for what will never come`(_ way: String, detail: String) async throws {
+    func `names the code that waits forever`(_ way: String, detail: String) async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(.exhaustive(), driving: .everythingAndQueues) { _ in
                 let (a, b) = (DispatchQueue(label: "A"), DispatchQueue(label: "B"))
@@ -75,7 +75,7 @@ import UntouchedCode
     }
 
     @Test(arguments: [true, false])
-    func `lets queues with one target exclude each other`(hasTarget: Bool) async throws {
+    func `makes queues with one target exclude each other`(hasTarget: Bool) async throws {
         let summary = try await explore(.exhaustive(), driving: .everythingAndQueues, countsFailures: true) { simulation in
             let target = hasTarget ? DispatchQueue(label: "target") : nil
             let other = DispatchQueue(label: "other")
@@ -104,7 +104,7 @@ import UntouchedCode
         }
     }
 
-    @Test func `takes no signal by which Dispatch wakes its own pool for a step`() async throws {
+    @Test func `doesn't count the signals with which Dispatch wakes its own pool as steps`() async throws {
         func steps(_ body: @escaping @Sendable () -> Void) async throws -> Int {
             let summary = try await explore(.exhaustive(), granularity: .accesses, driving: .everythingAndQueues) { simulation in
                 simulation.spawn("code") { body() }
@@ -119,7 +119,7 @@ import UntouchedCode
         #expect(try await steps {} == replaced)
     }
 
-    @Test func `leaves a timer that begins itself again, and goes on`() async throws {
+    @Test func `leaves a timer that restarts itself, and the execution ends`() async throws {
         let summary = try await explore(.random(schedules: 20), driving: .everythingAndQueues) { simulation in
             @Sendable func tick() { DispatchQueue.global().asyncAfter(deadline: .now() + 1) { tick() } }
             tick()

@@ -62,7 +62,7 @@ import FoundationNetworking
     // MARK: One task in an actor
 
     @Test(arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"])
-    func `lets no task into an actor in which another one waits in a queue`(_ way: String) async throws {
+    func `lets no task into an actor in which another one waits for a queue`(_ way: String) async throws {
         try await explore(.mixed(schedules: .everyday(40, thorough: 150)), driving: .everythingAndQueues) { simulation in
             let room = Room()
             for name in ["A", "B"] { simulation.spawn(name) { await room.enter(after: way) } }
@@ -86,7 +86,7 @@ import FoundationNetworking
     @Test(
         arguments: ["handler", "group", "stream", "discarding group", "continuation", "value"],
         [Granularity.jobs, .accesses])
-    func `lets no task into an actor beside a method that begins with a wait`(_ way: String, _ granularity: Granularity)
+    func `lets no task into an actor during a method that begins with a wait`(_ way: String, _ granularity: Granularity)
         async throws
     {
         let driving: Driving = granularity == .jobs ? .everythingAndQueues : .everything
@@ -119,7 +119,8 @@ import FoundationNetworking
         #expect(summary.mostChoices > 0)
     }
 
-    @Test func `lets jobs overtake in an actor where the exploration says so, and the report names the two`() async throws {
+    @Test func `lets jobs overtake each other in an actor if the exploration allows it, and the report names them`() async throws
+    {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(ordering: .any, driving: .everything, Self.sending)
         }
@@ -131,7 +132,7 @@ import FoundationNetworking
     }
 
     /// The real runtime reorders such calls, too: each comes to the actor from a task of its own.
-    @Test(arguments: ways) func `lets calls from several tasks come to an actor in any order`(_ driving: Driving) async throws {
+    @Test(arguments: ways) func `lets calls from several tasks arrive at an actor in any order`(_ driving: Driving) async throws {
         await #expect(throws: ScheduleFailure.self) {
             try await explore(driving: driving) { simulation in
                 let line = Line()
@@ -145,7 +146,7 @@ import FoundationNetworking
 
     // MARK: Order in target queues
 
-    @Test func `begins the blocks of a queue and of its target in the order in which they came`() async throws {
+    @Test func `runs the blocks of a queue and of its target in the order in which they were added`() async throws {
         try await expect(["1", "2"], .everythingAndQueues) { notes in
             let target = DispatchQueue(label: "target"), queue = DispatchQueue(label: "queue", target: target)
             await withCheckedContinuation { done in
@@ -158,7 +159,7 @@ import FoundationNetworking
         }
     }
 
-    @Test func `begins the blocks of two queues with one target in the order in which they came`() async throws {
+    @Test func `runs the blocks of two queues with one target in the order in which they were added`() async throws {
         try await expect(["1", "2", "3"], .everythingAndQueues) { notes in
             let target = DispatchQueue(label: "target")
             let (a, b) = (DispatchQueue(label: "a", target: target), DispatchQueue(label: "b", target: target))
@@ -176,7 +177,9 @@ import FoundationNetworking
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `lets sync behind a queue's own block wait for what its target got before`(_ granularity: Granularity) async throws {
+    func `makes a sync behind a queue's own block wait for blocks that the target got earlier`(_ granularity: Granularity)
+        async throws
+    {
         try await expect(["1", "2", "3", "4", "5"], .everythingAndQueues, granularity) { notes in
             let target = DispatchQueue(label: "target")
             let (a, b) = (DispatchQueue(label: "a", target: target), DispatchQueue(label: "b", target: target))
@@ -189,7 +192,7 @@ import FoundationNetworking
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `lets sync in a queue wait for what its target has to do`(_ granularity: Granularity) async throws {
+    func `makes a sync in a queue wait for its target's pending blocks`(_ granularity: Granularity) async throws {
         try await expect(["1", "2", "3"], .everythingAndQueues, granularity) { notes in
             let target = DispatchQueue(label: "target"), queue = DispatchQueue(label: "queue", target: target)
             target.async { notes.add("1") }
@@ -198,7 +201,7 @@ import FoundationNetworking
         }
     }
 
-    @Test func `begins blocks of the main queue and jobs of the main actor in the order in which they came`() async throws {
+    @Test func `runs blocks of the main queue and jobs of the main actor in the order in which they were added`() async throws {
         try await expect(["1", "2", "3"], .everythingAndQueues) { notes in
             await withCheckedContinuation { done in
                 DispatchQueue.main.async { notes.add("1") }
@@ -212,7 +215,7 @@ import FoundationNetworking
     }
 
     /// Foundation's session has a queue whose target is another: in another order it would crash the process.
-    @Test func `lets a session of Foundation answer from a protocol`() async throws {
+    @Test func `lets a Foundation session answer from a stub protocol`() async throws {
         for strategy in [Strategy.exhaustive(limit: 60), .mixed(schedules: 60)] {
             try await explore(strategy, driving: .everythingAndQueues) { simulation in
                 let configuration = URLSessionConfiguration.ephemeral

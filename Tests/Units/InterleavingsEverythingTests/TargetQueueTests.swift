@@ -71,7 +71,7 @@ import UntouchedCode
         },
     ]
 
-    @Test func `run in a target that only its queue keeps`() async throws {
+    @Test func `work if only the queue keeps its target alive`() async throws {
         try await explore(.mixed(schedules: 20), driving: .everythingAndQueues) { simulation in
             let queue = DispatchQueue(label: "queue", target: DispatchQueue(label: "target")), notes = Notes()
             simulation.spawn("caller") {

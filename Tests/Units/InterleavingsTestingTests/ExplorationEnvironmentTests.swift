@@ -31,7 +31,7 @@ import Testing
         #expect(second.replayed == 2)
     }
 
-    @Test func `stops nothing but a replay`() {
+    @Test func `can stop only a replay`() {
         let problem = #expect(throws: ExplorationEnvironment.Problem.self) {
             try ExplorationEnvironment(["INTERLEAVINGS_STOP": "3"])
         }

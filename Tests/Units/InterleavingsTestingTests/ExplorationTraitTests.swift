@@ -16,7 +16,7 @@ import TokenServiceConcurrency
         #expect(try await explore(.pct(), oneTask).schedules == 3)
     }
 
-    @Test(.exploring(seed: 5)) func `passes on what a test doesn't set`() async throws {
+    @Test(.exploring(seed: 5)) func `gives a test the settings that it doesn't set itself`() async throws {
         #expect(try await explore(.mixed(), oneTask).schedules == 7)
     }
 
@@ -44,7 +44,7 @@ private func collectIssues(_ body: @escaping @Sendable (Test) async throws -> Vo
 
 @Suite struct `A test without the trait` {
     @Test(arguments: [true, false])
-    func `has its scenario's expectations fail a schedule, and no other issue`(isRequired: Bool) async throws {
+    func `lets its scenario's expectations fail a schedule, without recording another issue`(isRequired: Bool) async throws {
         let failure = Lock<ScheduleFailure?>(nil)
         let issues = try await collectIssues { _ in
             let thrown = await #expect(throws: ScheduleFailure.self) {

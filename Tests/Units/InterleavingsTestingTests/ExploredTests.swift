@@ -20,7 +20,7 @@ private final class SharedText: Sendable {
 }
 
 @Suite struct `Tests that are explored together` {
-    @Test func `fail if they disturb each other`() async throws {
+    @Test func `fail if they interfere with each other`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await exploreTogether(["one": { try await store("1") }, "two": { try await store("2") }]) {
                 SharedText.shared.store("")
@@ -31,7 +31,7 @@ private final class SharedText: Sendable {
         #expect(text.contains("try await exploreTogether(replay: \""), "\(text)")
     }
 
-    @Test func `pass if they don't`() async throws {
+    @Test func `pass if they don't interfere with each other`() async throws {
         try await exploreTogether(["one": { try await store("1") }, "another": { await Task.yield() }]) {
             SharedText.shared.store("")
         }

@@ -63,7 +63,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
 }
 
 @Suite struct `A test with the explored trait` {
-    @Test(arguments: [1, 100, 1_000]) func `is found to guess if it counts yields`(most: Int) async throws {
+    @Test(arguments: [1, 100, 1_000]) func `fails if it guesses by counting yields`(most: Int) async throws {
         let found = try await issues(of: .explored()) {
             try await follow { mirror in
                 for _ in 0..<most where await mirror.status.isEmpty { await Task.yield() }
@@ -82,7 +82,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
         #expect(found.isEmpty, "\(found)")
     }
 
-    @Test func `passes if it polls up to a deadline on the clock, unless time moves at any time`() async throws {
+    @Test func `passes if it polls up to a deadline on the clock, and fails if time may move at any time`() async throws {
         for (time, most) in [(TimeModel.whenIdle, 0), (.anytime, 1)] {
             let found = try await issues(of: .explored(time: time)) {
                 try await follow { mirror in
@@ -94,7 +94,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
         }
     }
 
-    @Test func `is found to guess if it sleeps long enough, when time moves at any time`() async throws {
+    @Test func `fails if it relies on a long sleep and time may move at any time`() async throws {
         for (time, most) in [(TimeModel.whenIdle, 0), (.anytime, 1)] {
             let found = try await issues(of: .explored(time: time)) {
                 try await follow { _ in try await Task.sleep(for: .milliseconds(20)) }
@@ -103,7 +103,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
         }
     }
 
-    @Test func `is found to guess on the main actor`() async throws {
+    @Test func `fails if it guesses on the main actor`() async throws {
         let found = try await issues(of: .explored()) { @MainActor in
             let screen = Screen()
             screen.appear()
@@ -120,7 +120,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
         #expect(right.isEmpty, "\(right)")
     }
 
-    @Test func `fails with its error, with a requirement, a confirmation and an issue`() async throws {
+    @Test func `fails with its thrown error, its requirement, its confirmation or its issue`() async throws {
         struct Mistake: Error {}
         #expect(try await issues(of: .explored()) { throw Mistake() }.first?.contains("failed: Mistake()") == true)
         #expect(
@@ -189,7 +189,7 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
 
         deinit { Tally.deinits.add(1, ordering: .relaxed) }
 
-        @Test(arguments: [1, 2, 3]) func `is explored case by case`(number: Int) async {
+        @Test(arguments: [1, 2, 3]) func `is explored for each argument separately`(number: Int) async {
             await withTaskGroup { group in for _ in 0..<2 { group.addTask { await Task.yield() } } }
             Tally.cases.withLock { $0[number, default: 0] += 1 }
             #expect(value == 3)
@@ -200,13 +200,13 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
             #expect(Simulation.current == nil)
         }
 
-        @Test @MainActor func `takes the main actor`() async throws {
+        @Test @MainActor func `can run a test on the main actor`() async throws {
             MainActor.assertIsolated()
             #expect(Simulation.current != nil)
         }
     }
 
-    @Test func `has run its init and deinit in each schedule of each case`() {
+    @Test func `runs its init and deinit in each schedule of each case`() {
         let cases = Tally.cases.withLock { $0 }
         #expect(cases.count == 3)
         #expect(cases.values.allSatisfy { $0 >= 10 }, "\(cases)")

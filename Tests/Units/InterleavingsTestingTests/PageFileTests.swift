@@ -36,7 +36,7 @@ import TokenServiceConcurrency
         try await body(directory)
     }
 
-    @Test func `is a file of its own where INTERLEAVINGS_PAGE says, and the report says where`() async throws {
+    @Test func `is a file of its own in the folder that INTERLEAVINGS_PAGE names, and the report says where`() async throws {
         try await withDirectory { directory in
             for number in 1...3 {
                 let text = try await report(["INTERLEAVINGS_PAGE": directory.path])
@@ -52,13 +52,13 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `isn't written unless it is asked for`() async throws {
+    @Test func `isn't written unless the variable asks for it`() async throws {
         let text = try await report([:])
         #expect(text.contains("failed: in order"))
         #expect(!text.contains("page to walk through"))
     }
 
-    @Test func `loses nothing of the report where it can't be written`() async throws {
+    @Test func `leaves the report complete if the page can't be written`() async throws {
         try await withDirectory { directory in
             try Data().write(to: directory)
             let path = "\(directory.path)/pages"

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 /// Correct code that awaits something outside, while the scenario settles and then requires something that isn't true yet.
 @Suite struct `Correct code that escapes` {
     @Test(arguments: Outside.allCases, [false, true])
-    func `is not blamed for what the scenario found too early`(way: Outside, isSlow: Bool) async throws {
+    func `is reported as an escape, not as a failure that the scenario found too early`(way: Outside, isSlow: Bool) async throws {
         let found = try await failure(.mixed()) { simulation in
             let fetches = Tally()
             let cache = SharedFetch(way) {
@@ -25,7 +25,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: Outside.allCases)
-    func `is not blamed where time moved on too early`(way: Outside) async throws {
+    func `is reported as an escape if time moved on too early`(way: Outside) async throws {
         let found = try await failure(.mixed(schedules: 20)) { simulation in
             let fetches = Tally()
             let cache = SharedFetch(way) {
@@ -40,7 +40,7 @@ import TokenServiceConcurrency
         #expect(found.problem?.code == .escape, "\(found)")
     }
 
-    @Test func `is not taken for a livelock`() async throws {
+    @Test func `is not reported as a livelock`() async throws {
         let found = try await failure(.mixed(schedules: 20), stepLimit: 200) { simulation in
             let isDone = Tally()
             simulation.spawn("Anna") {
@@ -66,7 +66,7 @@ import TokenServiceConcurrency
         #expect(!"\(found)".contains("though nothing could run"), "\(found)")
     }
 
-    @Test func `is suspected of a failure that needs a task which hasn't ended, and of no other`() async throws {
+    @Test func `is suspected only of a failure that depends on a task which hasn't ended`() async throws {
         let found = try await failure(.mixed(schedules: 20)) { simulation in
             let begun = Tally()
             simulation.spawn("Anna") {
@@ -83,7 +83,7 @@ import TokenServiceConcurrency
         #expect(!text.contains("run: 'Anna', 'Ben'") && !text.contains(", 'Ben' in"), "\(text)")
     }
 
-    @Test func `costs no time for each of many deadlocks`() async throws {
+    @Test func `doesn't delay a count of many deadlocks`() async throws {
         let start = ContinuousClock.now
         let summary = try await explore(.random(schedules: 2_000), countsFailures: true) { simulation in
             simulation.spawn("Anna") { await waitForEver() }
@@ -125,7 +125,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: Call.allCases, [Granularity.jobs, .accesses])
-    func `are escapes, with the name of the task that let them out`(call: Call, granularity: Granularity) async throws {
+    func `are escapes, and the report names the task that began them`(call: Call, granularity: Granularity) async throws {
         let found = try await failure(.mixed(schedules: 20), granularity: granularity) { simulation in
             let queue = simulation.serialQueue("queue")
             simulation.spawn("Anna") { try await Task { try await call.make(simulation, queue) }.value }
@@ -134,7 +134,7 @@ import TokenServiceConcurrency
         #expect(found.problem?.detail.contains("a task that 'Anna' began used \(call.name) ") == true, "\(found)")
     }
 
-    @Test func `of a detached task say so`() async throws {
+    @Test func `by a detached task are reported as such`() async throws {
         let found = try await failure(.mixed(schedules: 20)) { simulation in
             simulation.spawn("Anna") { await Task.detached { simulation.log("outside") }.value }
         }
@@ -142,7 +142,7 @@ import TokenServiceConcurrency
         #expect(found.problem?.tasks.contains("Anna") == true)
     }
 
-    @Test func `of a block say so`() async throws {
+    @Test func `by a block are reported as such`() async throws {
         let found = try await failure(.mixed(schedules: 20)) { simulation in
             simulation.spawn("Anna") {
                 await withCheckedContinuation { waiter in
@@ -158,7 +158,7 @@ import TokenServiceConcurrency
 }
 
 @Suite struct `Locks and semaphores used from outside` {
-    @Test func `are escapes, since a thread outside and a controlled one do not wait for each other`() async throws {
+    @Test func `are escapes, because outside and controlled threads don't wait for each other`() async throws {
         let found = try await failure(.mixed(schedules: 20), granularity: .accesses) { simulation in
             let lock = InterleavedLock("lock")
             lock.withLock {}

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `in a loop that ignores it is a livelock, not a hang`() async throws {
+    @Test func `in a loop that ignores the cancellation is a livelock, not a hang`() async throws {
         let found = try await failure(.replay(""), stepLimit: 200) { simulation in
             let refresher = simulation.spawn("refresher") {
                 while true { try? await simulation.clock.sleep(for: .seconds(1)) }
@@ -41,7 +41,7 @@ import Testing
         #expect(found.problem?.tasks.contains("refresher") == true)
     }
 
-    @Test func `in a loop that ignores it does not keep an execution from ending`() async throws {
+    @Test func `in a loop that ignores the cancellation doesn't keep an execution from ending`() async throws {
         try await explore(.random(schedules: 1)) { simulation in
             _ = Task(executorPreference: simulation.taskExecutor) {
                 while true { try? await simulation.clock.sleep(for: .seconds(1)) }

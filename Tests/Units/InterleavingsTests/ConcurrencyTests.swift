@@ -96,7 +96,7 @@ actor Ledger {
         }
     }
 
-    @Test func `has priorities, which schedules ignore`() async throws {
+    @Test func `has priorities, which don't limit the schedules`() async throws {
         let orders = Journal()
         try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -152,7 +152,7 @@ actor Ledger {
     }
 
     /// If it were two, schedules of yielding tasks would have twice as many choices.
-    @Test func `makes a yield one step, because jobs are laid out as the engine reads them`() async throws {
+    @Test func `makes a yield one step, because the engine reads the layout of jobs correctly`() async throws {
         let found = try await failure(.replay("")) { _ in
             await Task.yield()
             await Task.yield()
@@ -161,7 +161,7 @@ actor Ledger {
         #expect(found.trace.steps.map(\.task) == ["scenario", "scenario", "scenario"])
     }
 
-    @Test func `does not matter to queues: serial ones keep their order, concurrent ones don't`() async throws {
+    @Test func `leaves serial queues their order, and gives concurrent queues none`() async throws {
         let serial = Journal()
         let concurrent = Journal()
         try await explore(.exhaustive()) { simulation in

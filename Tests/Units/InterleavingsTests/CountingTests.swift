@@ -6,7 +6,7 @@ import Testing
 
 /// Thousands of failing executions in a separate process, whose threads and memory are measured.
 @Suite struct `Counting failures` {
-    @Test(.thorough) func `needs no more memory for thousands than for hundreds, and no more threads`() async {
+    @Test(.thorough) func `needs no more memory or threads for thousands of failures than for hundreds`() async {
         await #expect(processExitsWith: .success) {
             let kinds: [(Granularity, Scenario)] = [
                 (
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// The explored program leaks its tasks that wait forever; the engine is freed.
-    @Test(.thorough) func `with lost continuations keeps little more than the explored program leaks`() async {
+    @Test(.thorough) func `with lost continuations keeps little more memory than the explored program leaks`() async {
         await #expect(processExitsWith: .success) {
             _ = try await count(1_000, .jobs) { _ in await waitForEver() }
             let before = Usage.current

@@ -30,7 +30,7 @@ import TokenServiceConcurrency
         #expect("\(summary.coverage)".contains("simulation.actorExecutor"))
     }
 
-    @Test func `is all orders with the simulation's executor, which finds what a default actor hides`() async throws {
+    @Test func `claims all orders with the simulation's executor, which finds what a default actor hides`() async throws {
         let summary = try await explore(
             .exhaustive(), countsFailures: true,
             Self.numbered { simulation in
@@ -53,12 +53,12 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [Strategy.mixed(schedules: 9), .random(schedules: 9), .pct(schedules: 9), .replay("")])
-    func `of a sample is not all orders, even if the sample has them all`(strategy: Strategy) async throws {
+    func `of a sample doesn't claim all orders, even if the sample contains them all`(strategy: Strategy) async throws {
         let summary = try await explore(strategy, twoTasksUnawaited(jobs: 1, orders: Journal()))
         #expect(summary.coverage.gaps == [.sample])
     }
 
-    @Test func `is bounded by the time model only if a timer was pending while work could run`() async throws {
+    @Test func `names the time model as a bound only if a timer was pending while work could run`() async throws {
         let alone = try await explore(.exhaustive()) { simulation in
             try await simulation.clock.sleep(for: .seconds(1))
             for name in ["a", "b"] { simulation.spawn(name) {} }
@@ -74,7 +74,7 @@ import TokenServiceConcurrency
         #expect(try await explore(.exhaustive(), time: .anytime, scenario).coverage.isAll)
     }
 
-    @Test func `is not all orders after an escape`() async throws {
+    @Test func `doesn't claim all orders after an escape`() async throws {
         let summary = try await explore(.exhaustive(), countsFailures: true) { simulation in
             for name in ["a", "b"] { simulation.spawn(name) {} }
             await Task.detached { try? await Task.sleep(for: .milliseconds(50)) }.value

@@ -45,7 +45,7 @@ import Musl
 
     #if compiler(>=6.3)  // exit tests that capture
     @Test(arguments: Crash.all, [Granularity.jobs, .accesses])
-    func `print the line that crashes again`(crash: Crash, granularity: Granularity) async throws {
+    func `print the line that replays them`(crash: Crash, granularity: Granularity) async throws {
         let isFine = granularity == .accesses
         let package = Self.newPackage()
         let first = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -76,7 +76,7 @@ import Musl
 
     #if compiler(>=6.3)  // exit tests that capture
     @Test(arguments: [true, false])
-    func `that leave no time are told and drawn by the next run of the package, once`(isKilled: Bool) async throws {
+    func `too sudden to print a line are reported and drawn by the next run of the package, once`(isKilled: Bool) async throws {
         let package = Self.newPackage()
         _ = await #expect(processExitsWith: .failure) { [package = package as String, isKilled = isKilled as Bool] in
             try await exploreUntil(.random(seed: 7), line: 1, of: package) {
@@ -120,7 +120,7 @@ import Musl
         #expect(report.split(separator: "\n").contains { $0 == line }, "\(report)")
     }
 
-    @Test func `print the program of generated operations`() async throws {
+    @Test func `during generated operations print the program`() async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try await exploreOperations([0], programs: .replay("0|0"), schedules: .random(seed: 7)) { _ in
             } perform: { _, _, _ in
@@ -133,7 +133,7 @@ import Musl
         #expect(report.contains(line), "\(report)")
     }
 
-    @Test func `outside an exploration find no handler of ours, and the earlier one after it`() async {
+    @Test func `outside an exploration don't run the explorer's handler, and earlier handlers return after it`() async {
         await #expect(processExitsWith: .success) {
             let before = handlers()
             let during = Lock<[Int]>([])
@@ -144,7 +144,7 @@ import Musl
     }
 
     #if compiler(>=6.3)  // exit tests that capture
-    @Test func `in several explorations at once name the one that crashed`() async throws {
+    @Test func `during several explorations print the one that crashed`() async throws {
         let package = Self.newPackage()
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [package = package as String] in
@@ -204,7 +204,7 @@ import Musl
     #endif
 
     @Test(.enabled(if: isThorough, "it computes for seconds: it runs in release builds, and with THOROUGH=1"))
-    func `are not taken for those of a long exploration inside a step`() async throws {
+    func `don't include a step that runs a long exploration itself`() async throws {
         let watchdog = Watchdog(Settings(stepSeconds: 0.5))
         let exploration = Exploration(settings: Settings(), countsFailures: false, watchdog: watchdog) { _ in
             let end = ContinuousClock.now + .seconds(2)

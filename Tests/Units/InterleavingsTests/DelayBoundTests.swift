@@ -27,7 +27,7 @@ import TokenServiceConcurrency
         #expect(orders.withLock { $0.count } == schedules)
     }
 
-    @Test func `does not bound the values that a scenario chooses`() async throws {
+    @Test func `doesn't limit the values that a scenario chooses`() async throws {
         let summary = try await explore(.exhaustive(delays: 0)) { simulation in _ = simulation.choose("value", 5) }
         #expect(summary.schedules == 5)
     }

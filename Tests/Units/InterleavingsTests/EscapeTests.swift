@@ -105,7 +105,7 @@ import Testing
 
     /// An outside task that the execution never awaits runs beside it at any time, and a schedule that depends on it does
     /// not replay.
-    @Test func `that are never awaited are not seen`() async throws {
+    @Test func `that nothing awaits are not noticed`() async throws {
         let mutations = Tally()
         try await explore(.mixed(schedules: 5)) { simulation in
             simulation.spawn("starter") { _ = Task.detached { mutations.next() } }

@@ -64,7 +64,8 @@ import Testing
         }
     }
 
-    @Test func `a task that was passed over too often is picked from then on, not once in a hundred steps`() async throws {
+    @Test func `a task that was passed over too often is picked at every step from then on, not once in a hundred`() async throws
+    {
         try await explore(.pct(schedules: Self.some), stepLimit: 5_000) { simulation in
             let flag = Tally()
             simulation.spawn("waiter") { while flag.value == 0 { await Task.yield() } }

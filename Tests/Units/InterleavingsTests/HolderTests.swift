@@ -8,17 +8,17 @@ import TokenServiceConcurrency
 /// How the explorer detects at once that a step waits for a lock that another thread holds.
 @Suite struct `The holder of a lock` {
     #if os(Linux)
-    @Test func `is known of a mutex of the C library`() {
+    @Test func `is known for a mutex of the C library`() {
         let lock = NSLock()
         expectHolder { body in lock.withLock { body() } }
     }
 
-    @Test func `is known of a lock that lets its holder inherit priorities`() {
+    @Test func `is known for a lock with priority inheritance`() {
         let mutex = Mutex(())
         expectHolder { body in mutex.withLock { _ in body() } }
     }
 
-    @Test func `isn't known of a thread that waits for a semaphore, nor of one that runs`() {
+    @Test func `isn't known for a thread that waits for a semaphore, nor for a running one`() {
         let (waiter, isDue) = (Waiter(), DispatchSemaphore(value: 0))
         Thread.detachNewThread {
             waiter.begin()
@@ -31,7 +31,7 @@ import TokenServiceConcurrency
         #expect(ThreadIdentity.current.possibleHolders.isEmpty)
     }
 
-    @Test func `a sleep has a number, so that a thread which was woken and sleeps again is not taken for one that sleeps on`() {
+    @Test func `a thread that wakes and sleeps again is told apart, since each of its sleeps has a number`() {
         let (waiter, first, second) = (Waiter(), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         Thread.detachNewThread {
             waiter.begin()

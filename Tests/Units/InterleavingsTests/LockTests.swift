@@ -15,7 +15,7 @@ import Testing
         #expect(summary.coverage.isAll == (strategy == .exhaustive()))
     }
 
-    @Test func `taken in two orders are a deadlock, which names the locks`() async throws {
+    @Test func `cause a deadlock when taken in two orders, and the report names them`() async throws {
         let found = try await failure(.exhaustive(preemptions: 1), granularity: .accesses, twoLocks)
         #expect(found.problem?.code == .deadlock)
         #expect(found.problem?.tasks == ["forth", "back"])
@@ -23,7 +23,7 @@ import Testing
         #expect("\(found)".contains("'back' waits for the lock 'first'"))
     }
 
-    @Test func `taken twice are a deadlock`() async throws {
+    @Test func `cause a deadlock when taken twice`() async throws {
         let found = try await failure(.replay(""), granularity: .accesses) { _ in
             let lock = InterleavedLock("lock")
             lock.withLock { lock.withLock {} }
@@ -32,7 +32,7 @@ import Testing
         #expect("\(found)".contains("'scenario' waits for the lock 'lock'"))
     }
 
-    @Test func `rethrow an error and are free again`() async throws {
+    @Test func `rethrow an error and are released`() async throws {
         try await explore(.replay(""), granularity: .accesses) { simulation in
             let lock = InterleavedLock("lock")
             #expect(throws: Stop.self) { try lock.withLock { throw Stop() } }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `unknown to the explorer block a thread, which is found and does not disturb later schedules`(
+    func `that the explorer doesn't know block a thread, which is reported and disturbs no later schedule`(
         comesBack: Bool
     ) async throws {
         let gate = DispatchSemaphore(value: 0)

@@ -35,7 +35,7 @@ import Testing
         #expect(found.problem?.code == .nondeterminism)
     }
 
-    @Test func `in what can run is reported with the names of both runs' tasks`() async throws {
+    @Test func `in the set of runnable tasks is reported with the task names of both runs`() async throws {
         let runs = Tally()
         let found = try await failure(.replay("")) { simulation in
             let isOdd = runs.next() % 2 == 1
@@ -45,7 +45,7 @@ import Testing
         #expect(found.problem?.detail.contains("'Anna', 'Ben' could run, the first time, and 'Anna'") == true, "\(found)")
     }
 
-    @Test func `in the order of equal tasks is found by their names, and reported in that order`() async throws {
+    @Test func `in the order of equal tasks is found by their names, and the report has both orders`() async throws {
         let runs = Tally()
         let found = try await failure(.replay("")) { simulation in
             let isOdd = runs.next() % 2 == 1
@@ -56,7 +56,7 @@ import Testing
         #expect(orders.allSatisfy(detail.contains), "\(detail)")
     }
 
-    @Test func `is found if a failure comes and goes in executions that look the same`() async throws {
+    @Test func `is found if executions that look the same fail only sometimes`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { _ in
             if runs.next() % 2 == 0 { throw Stop() }
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [["a"], ["a", "b", "c", "d"]])
-    func `ends an exhaustive exploration that finds other tasks than before`(names: [String]) async throws {
+    func `that brings other tasks than before ends an exhaustive exploration`(names: [String]) async throws {
         let runs = Tally()
         let found = try await failure(.exhaustive()) { simulation in
             for name in runs.next() == 10 ? names : ["a", "b", "c"] { simulation.spawn(name) { await Task.yield() } }
@@ -107,7 +107,7 @@ import Testing
         #expect(found.strategy == "exhaustive")
     }
 
-    @Test func `ends an exhaustive exploration that finds another number of choices than before`() async throws {
+    @Test func `that brings another number of choices than before ends an exhaustive exploration`() async throws {
         let runs = Tally()
         let found = try await failure(.exhaustive()) { simulation in
             _ = simulation.choose("first", runs.next() == 6 ? 3 : 2)
@@ -118,7 +118,7 @@ import Testing
         #expect(found.problem?.detail == choice)
     }
 
-    @Test func `is thrown even where failures are counted`() async throws {
+    @Test func `is an error even if failures are counted`() async throws {
         let runs = Tally()
         await #expect(throws: ScheduleFailure.self) {
             try await explore(.random(schedules: 10), countsFailures: true) { _ in

@@ -5,7 +5,7 @@ import Testing
 @Suite struct `Patience` {
     /// 160 and 300 are far beyond the number of times that a random walk passes over a task, which is at most 120 here.
     @Test(arguments: isThorough ? [1, 120, 121, 300] : [1, 121, 160])
-    func `of an exhaustive exploration does not end: a task may be as late as it can`(jobs: Int) async throws {
+    func `of an exhaustive exploration has no limit, so a task may be arbitrarily late`(jobs: Int) async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let order = Journal()
@@ -25,7 +25,7 @@ import Testing
     private static let jobs = Int.everyday(160, thorough: 300)
 
     /// Either task runs first, or the late one after 1, 2, … of the busy one's jobs, except the last.
-    @Test(arguments: [(0, 2), (1, jobs + 1)]) func `is no preemption too many: a bound holds however late a task is`(
+    @Test(arguments: [(0, 2), (1, jobs + 1)]) func `costs no extra preemption, so a bound holds however late a task is`(
         preemptions: Int, schedules: Int
     ) async throws {
         let summary = try await explore(.exhaustive(preemptions: preemptions)) { simulation in
@@ -55,7 +55,7 @@ import Testing
         #expect(Set(turns.all.compactMap { Int($0) }).isSuperset(of: 0...237))
     }
 
-    @Test func `has an end for a task that never stops: a livelock`() async throws {
+    @Test func `ends for a task that never stops, with a livelock`() async throws {
         let found = try await failure(.exhaustive(), stepLimit: 300) { simulation in
             simulation.spawn("spinner") { while !Task.isCancelled { await Task.yield() } }
             simulation.spawn("other") {}
@@ -63,7 +63,7 @@ import Testing
         #expect(found.problem?.code == .livelock)
     }
 
-    @Test func `does not change a replay: a failure that needs a very late task comes again`() async throws {
+    @Test func `doesn't change a replay, so a failure that needs a very late task occurs again`() async throws {
         let scenario: Scenario = { simulation in
             let order = Journal()
             simulation.spawn("late") { try simulation.require(order.count < 160, "late by 160 steps") }

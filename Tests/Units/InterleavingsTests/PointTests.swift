@@ -4,7 +4,7 @@ import Testing
 
 /// Numbers are drawn in order and passed on; in between, another thread may run first.
 @Suite struct `A thread stops` {
-    @Test func `after it frees a lock, so that what it does next may be too late`() async throws {
+    @Test func `after it frees a lock, so that its next action may come too late`() async throws {
         let orders = try await orders { simulation in
             let lock = InterleavedLock("numbers"), last = Mutex(0), handedOn = Mutex<[Int]>([])
             let draw = { @Sendable in
@@ -26,7 +26,7 @@ import Testing
         #expect(orders == [[1, 2], [2, 1]])
     }
 
-    @Test func `before a block goes to a queue, so that blocks may arrive in another order`() async throws {
+    @Test func `before it gives a block to a queue, so that blocks may arrive in another order`() async throws {
         let orders = try await orders { simulation in
             let last = Mutex(0), handedOn = Mutex<[Int]>([])
             let queue = simulation.serialQueue("queue")
@@ -54,8 +54,8 @@ import Testing
     }
 }
 
-@Suite struct `What was tried, and is told` {
-    @Test func `includes each order in which tasks go on that waited for rest`() async throws {
+@Suite struct `The result of an exploration` {
+    @Test func `includes each order in which tasks waiting for settle continue`() async throws {
         let orders = Mutex<Set<String>>([])
         try await explore(.exhaustive()) { simulation in
             let order = Mutex("")
@@ -71,7 +71,7 @@ import Testing
         #expect(orders.withLock { $0 } == ["ab", "ba"])
     }
 
-    @Test(arguments: [20, 50, 100]) func `takes a wait by yielding for no livelock, however small the step limit`(limit: Int)
+    @Test(arguments: [20, 50, 100]) func `reports no livelock for waiting by yielding, however small the step limit`(limit: Int)
         async throws
     {
         let summary = try await explore(.exhaustive(limit: 500), stepLimit: limit) { simulation in
@@ -84,7 +84,7 @@ import Testing
         #expect(summary.coverage.gaps.contains(.patience) || summary.coverage.gaps.contains(.scheduleLimit))
     }
 
-    @Test func `counts one order once in both models of time, if no timer waits while work can run`() async throws {
+    @Test func `counts an order of both time models once, if no timer waits while work can run`() async throws {
         let summary = try await explore(.mixed(schedules: 100)) { simulation in
             simulation.spawn("only") {}
             try await simulation.settle()

@@ -35,7 +35,7 @@ import TokenServiceConcurrency
 
     /// Both tasks are lowered in the middle; their ranks decide which one continues first.
     @Test(.thorough, arguments: ["abcba", "abcab"])
-    func `finds the orders of two lowered tasks`(order: String) async throws {
+    func `finds every order of two lowered tasks`(order: String) async throws {
         let summary = try await explore(.pct(schedules: 5_000, depth: 3), countsFailures: true) { simulation in
             let seen = Journal()
             for name in ["a", "b", "c"] {
@@ -72,7 +72,7 @@ import TokenServiceConcurrency
         #expect(orders.values.allSatisfy { abs($0 - 5_000) < 350 }, "\(orders)")
     }
 
-    @Test func `gives each task a priority of its own, all orders equally often`() {
+    @Test func `gives each task its own priority, with every order equally likely`() {
         var orders: [[Int]: Int] = [:]
         for seed in 0..<24_000 {
             var priorities = Priorities(random: SplitMix64(seed: UInt64(seed)), depth: 1, length: 10)
@@ -84,7 +84,7 @@ import TokenServiceConcurrency
         #expect(orders.values.allSatisfy { abs($0 - 1_000) < 150 }, "\(orders)")
     }
 
-    @Test func `lowers at different decisions, even if there are no more than these`() {
+    @Test func `lowers tasks at different decisions, even if there are no more decisions than that`() {
         for seed in 0..<100 {
             let priorities = Priorities(random: SplitMix64(seed: UInt64(seed)), depth: 5, length: 4)
             #expect(priorities.ranks.keys.sorted() == [1, 2, 3, 4])
@@ -118,7 +118,7 @@ import TokenServiceConcurrency
         #expect(abs(count.value - 300_000) < 6_000, "\(count.value)")
     }
 
-    @Test func `is never more than were counted`() {
+    @Test func `is never more than the number of counted schedules`() {
         var count = DistinctCount()
         var excess = 0
         for number in 1...300_000 {
@@ -128,7 +128,7 @@ import TokenServiceConcurrency
         #expect(excess == 0)
     }
 
-    @Test(.thorough) func `is exact for an exhaustive exploration, however long`() async throws {
+    @Test(.thorough) func `is exact for an exhaustive exploration of any length`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             simulation.spawn("a") {}
             _ = simulation.choose("first", 300) + simulation.choose("second", 300)

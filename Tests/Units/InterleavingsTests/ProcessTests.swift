@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: isThorough ? ["k", "ft", "fk", "ftft", "ftk"] : ["k", "ft", "fk"], [Granularity.jobs, .accesses])
-    func `is frozen, thawed and killed between any two steps, and takes none meanwhile`(
+    func `can be frozen, thawed and killed between any two steps, and takes no step while it is frozen`(
         controls: String, granularity: Granularity
     ) async throws {
         let orders = Journal()
@@ -65,7 +65,7 @@ import Testing
         if granularity == .jobs { #expect(summary.schedules == program.orders().count) }
     }
 
-    @Test func `that is killed leaves tasks that no report misses`() async throws {
+    @Test func `that is killed leaves behind tasks that no report calls lost`() async throws {
         let begun = Tally(), ended = Tally()
         try await explore(.random(schedules: 50)) { simulation in
             let app = simulation.process("app")
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `that is thawed finds its timers due, and time at which it is`() async throws {
+    @Test func `that is thawed finds its timers due, at the present time`() async throws {
         try await explore(.exhaustive()) { simulation in
             let app = simulation.process("app"), times = Journal()
             for seconds in [1, 2, 9] {
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `that cancels itself while it sleeps goes on when it is thawed`() async throws {
+    @Test func `whose sleeping task was cancelled while it was frozen continues when it is thawed`() async throws {
         try await explore(.exhaustive()) { simulation in
             let app = simulation.process("app")
             let sleeper = app.spawn("sleeper") { try? await simulation.clock.sleep(for: .seconds(100)) }
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `that nothing thaws is named in the deadlock`() async throws {
+    @Test func `that is never thawed is named in the deadlock's report`() async throws {
         let failure = try await failure(.exhaustive()) { simulation in
             let app = simulation.process("app")
             app.spawn("worker") { await Task.yield() }

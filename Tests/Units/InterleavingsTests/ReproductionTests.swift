@@ -17,7 +17,7 @@ import Testing
         #expect(try await story(.random(schedules: 50, seed: 1)) != story(.random(schedules: 50, seed: 51)))
     }
 
-    @Test func `eight explorations at once run as each does alone`() async throws {
+    @Test func `eight explorations at once each run as they do alone`() async throws {
         let alone = try await story(.mixed(schedules: 60))
         try await withThrowingTaskGroup { group in
             for _ in 1...8 { group.addTask { try await story(.mixed(schedules: 60)) } }
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `the first of two failures in one step counts`() async throws {
+    @Test func `the first of two failures in one step is reported`() async throws {
         let found = try await failure(.replay("")) { simulation in
             try? simulation.require(false, "the first")
             try? simulation.require(false, "the second")

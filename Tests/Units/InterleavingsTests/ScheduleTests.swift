@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct `Schedules` {
     @Test(arguments: [("", []), ("0", []), ("0.0", []), ("1", [1]), ("0.2.1", [0, 2, 1]), ("3.0.0", [3])])
-    func `are read as they are printed, without the zeros at the end`(text: String, choices: [Int]) throws {
+    func `are read as they are printed, without trailing zeros`(text: String, choices: [Int]) throws {
         let schedule = try #require(Schedule(text))
         #expect(schedule.choices == choices)
         #expect(Schedule("\(schedule)") == schedule)
@@ -17,14 +17,14 @@ import Testing
     }
 
     @Test(arguments: ["2", "5", "0.7", "1.1.1.1.1.1.1.1.1", "0.0.0.0.0.0.0.1", "nonsense", "0.?"])
-    func `that don't fit diverge, and the report says where`(text: String) async throws {
+    func `that don't fit the program diverge, and the report says where`(text: String) async throws {
         let found = try await failure(.replay(text), twoTasksUnawaited(jobs: 2, orders: Journal()))
         #expect(found.problem?.code == .divergence)
         #expect(found.problem?.detail.contains("choice") == true)
         #expect("\(found)".contains("debug or release"))
     }
 
-    @Test func `that fit are replayed, and the empty one is the first of all`() async throws {
+    @Test func `that fit the program are replayed, and the empty one is the first of all`() async throws {
         let orders = Journal()
         for schedule in ["", "1", "0.1", "1.1"] {
             try await explore(.replay(schedule), twoTasksUnawaited(jobs: 2, orders: orders))

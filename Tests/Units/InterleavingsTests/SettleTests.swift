@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `may be done by several tasks at once; those that wait for timers come last`() async throws {
+    @Test func `is possible for several tasks at once, and those that wait for timers continue last`() async throws {
         let orders = Journal()
         let summary = try await explore(.exhaustive()) { simulation in
             let order = Journal()

@@ -71,7 +71,7 @@ import TokenServiceConcurrency
     }
 
     /// Compares the result with all schedules of forty programs that fail in some orders.
-    @Test func `says that a schedule is minimal only if all others have as many switches`() async throws {
+    @Test func `calls a schedule minimal only if every other failing one has as many switches`() async throws {
         var needed: Set<Int> = []
         for program in 1...(isThorough ? 40 : 8) {
             let scenario: Scenario = { simulation in
@@ -98,7 +98,7 @@ import TokenServiceConcurrency
     }
 
     /// The tasks must take turns, and there are 184,756 orders.
-    @Test func `says up to where it looked if many switches are needed`() async throws {
+    @Test func `says how far it searched if many switches are needed`() async throws {
         let scenario: Scenario = { simulation in
             let order = Journal()
             for name in ["a", "b"] {
@@ -134,7 +134,7 @@ import TokenServiceConcurrency
         #expect(found.isMinimal)
     }
 
-    @Test func `is not tried on an escape, which cannot be repeated`() async throws {
+    @Test func `is not attempted for an escape, which can't be repeated`() async throws {
         let runs = Tally()
         let found = try await failure(.random(schedules: 5)) { simulation in
             runs.next()

@@ -54,14 +54,14 @@ import TokenServiceConcurrency
         #expect(stopped.problem?.description.contains("    next, time moves on\n    'scenario' sleeps until 1.0 seconds") == true)
     }
 
-    @Test func `runs to an end that comes before, and says so unless that is a failure`() async throws {
+    @Test func `runs to an earlier end of the execution, and says so unless that end is a failure`() async throws {
         let early = try await failure(.replay("", stoppingAt: 99)) { simulation in simulation.spawn("a") {} }
         #expect(early.problem?.detail == "it ends after step 2, but was to stop before step 99")
         let failed = try await failure(.replay("", stoppingAt: 99)) { _ in throw Stop() }
         #expect(failed.underlying is Stop)
     }
 
-    @Test func `stops where the environment says`() async throws {
+    @Test func `stops at the step that the environment names`() async throws {
         var overrides = Overrides(replay: "")
         overrides.stop = 2
         let stopped = try await Overrides.$current.withValue(overrides) {
@@ -70,7 +70,7 @@ import TokenServiceConcurrency
         #expect(stopped.problem?.code == .stopped)
     }
 
-    @Test func `breaks into a debugger where the system says that there is one`() {
+    @Test func `recognises a debugger by what the system reports about the process`() {
         #expect(Debugger.isTraced("Name:\tswift\nTracerPid:\t4711\nUid:\t0\t0\n"))
         #expect(!Debugger.isTraced("Name:\tswift\nTracerPid:\t0\nUid:\t7\t7\n"))
         #expect(!Debugger.isTraced(""))

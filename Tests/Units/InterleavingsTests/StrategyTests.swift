@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [Strategy.random(schedules: 0), .pct(schedules: -1), .mixed(schedules: 0), .exhaustive(limit: 0)])
-    func `with no schedules are an error: they would pass whatever the code does`(strategy: Strategy) async throws {
+    func `with no schedules are an error, since they would always pass`(strategy: Strategy) async throws {
         let problem = await #expect(throws: ExplorationProblem.self) {
             try await explore(strategy) { simulation in simulation.spawn("a") { throw Stop() } }
         }
@@ -76,7 +76,7 @@ import Testing
     ///
     /// PCT needs one
     /// priority change at the right decision of about 25. Measured: random 0 of 5,000, PCT(2) 88, mixed 49.
-    @Test func `such as PCT find bugs that need a very late task, which random walks don't`() async throws {
+    @Test func `like PCT find bugs that need a very late task, which random walks don't find`() async throws {
         let scenario: Scenario = { simulation in
             let order = Journal()
             simulation.spawn("late") {
@@ -98,7 +98,7 @@ import Testing
         #expect(mixed.failures > schedules / 1_000)
     }
 
-    @Test func `that mix begin with a schedule without switches`() async throws {
+    @Test func `that are mixed begin with a schedule without switches`() async throws {
         let journal = Journal()
         try await explore(.mixed(schedules: 1), twoTasksUnawaited(jobs: 3, orders: journal))
         #expect(journal.all.first == "aaabbb")

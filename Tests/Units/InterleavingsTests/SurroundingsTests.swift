@@ -98,7 +98,7 @@ import Testing
         #expect(calls.map(\.task) == ["caller", "caller (2)", "caller (3)"])
     }
 
-    @Test func `an object freed at the end may use the simulation`() async throws {
+    @Test func `an object released at the end of an execution may use the simulation`() async throws {
         try await explore(.mixed(schedules: 5)) { simulation in
             let closer = Closer { simulation.serialQueue("closing").async { simulation.log("closed") } }
             simulation.spawn("holder") {

@@ -116,7 +116,7 @@ final class Unprotected: @unchecked Sendable {
         #expect(error?.problem?.tasks == ["spinner"])
     }
 
-    @Test func `are as many as the tasks`() async throws {
+    @Test func `are as many as there are tasks`() async throws {
         try await explore(.replay(""), granularity: .accesses) { simulation in
             let arrived = Tally()
             for number in 1...150 {
@@ -128,7 +128,7 @@ final class Unprotected: @unchecked Sendable {
         }
     }
 
-    @Test func `have points that do nothing outside an exploration`() {
+    @Test func `ignore interleaving points outside an exploration`() {
         interleavingPoint("anywhere")
         let unprotected = Unprotected()
         unprotected.number += 1

@@ -3,7 +3,7 @@ import Testing
 import TokenServiceConcurrency
 
 @Suite struct `Virtual time` {
-    @Test func `begins at zero and moves to the next deadline, not beyond`() async throws {
+    @Test func `begins at zero and moves only to the next deadline`() async throws {
         let times = Journal()
         try await explore(.replay("")) { simulation in
             times.note("\(simulation.clock.now.offset)")
@@ -74,7 +74,9 @@ import TokenServiceConcurrency
     }
 
     /// The answer takes half as long as the limit allows.
-    @Test func `blames no limit twice as long as the work, and names the timer that made the difference`() async throws {
+    @Test func `doesn't move past a limit twice as long as the work unless told to, and then the report names the timer`()
+        async throws
+    {
         let scenario: Scenario = { simulation in
             let isDone = Tally()
             simulation.spawn("work") {
@@ -93,7 +95,7 @@ import TokenServiceConcurrency
         #expect(lines[1].contains("the timer of 'limit' fired although 'work' could run"), "\(lines[1])")
     }
 
-    @Test func `has the model of the environment, if that names one`() async throws {
+    @Test func `follows the model in the environment, if there is one`() async throws {
         let scenario: Scenario = { simulation in
             simulation.spawn("a") {}
             try await simulation.settle()

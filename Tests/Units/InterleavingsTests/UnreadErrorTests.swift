@@ -21,7 +21,7 @@ import TokenServiceConcurrency
         #expect(found.isMinimal && found.choices.isEmpty)
     }
 
-    @Test func `passes where the scenario or another task asks for the value or the result, before or after its end`()
+    @Test func `passes if the scenario or another task reads the value or the result, before or after the task's end`()
         async throws
     {
         try await explore(.exhaustive()) { simulation in
@@ -42,14 +42,14 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `that is allowed passes`() async throws {
+    @Test func `that the scenario allows passes`() async throws {
         try await explore(.exhaustive()) { simulation in
             simulation.spawn("Anna") { throw Refusal() }.allowingError()
             simulation.spawn("Ben") { await Task.yield() }
         }
     }
 
-    @Test func `is read once something asks, even if that comes after the caller's cancellation`() async throws {
+    @Test func `counts as read once another task asks for it, even if that task was cancelled`() async throws {
         try await explore(.exhaustive()) { simulation in
             let thrower = simulation.spawn("thrower") { throw Refusal() }
             let reader = simulation.spawn("reader") { _ = await thrower.result }
@@ -57,7 +57,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `needs no reader if it says that the task was cancelled, and was`() async throws {
+    @Test func `needs no reader if it is a CancellationError of a cancelled task`() async throws {
         try await explore(.exhaustive()) { simulation in
             let sleeper = simulation.spawn("sleeper") { try await simulation.clock.sleep(for: .seconds(1)) }
             #expect(!sleeper.isCancelled)
@@ -66,7 +66,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `is told apart if it says so of a task that wasn't cancelled, and needs a reader if it is another one`()
+    @Test func `is reported differently for a CancellationError without a cancellation, and needs a reader for any other error`()
         async throws
     {
         let notCancelled = try await failure(.exhaustive()) { simulation in
@@ -82,7 +82,7 @@ import TokenServiceConcurrency
         #expect(other.problem?.code == .unreadError)
     }
 
-    @Test func `comes after a failed requirement, an error of the scenario and a deadlock, which may have caused it`()
+    @Test func `gives way to a failed requirement, an error of the scenario or a deadlock, which may have caused it`()
         async throws
     {
         let required = try await failure(.exhaustive()) { simulation in
@@ -102,7 +102,7 @@ import TokenServiceConcurrency
         #expect(deadlock.problem?.code == .deadlock)
     }
 
-    @Test func `thrown because the execution is over fails nothing`() async throws {
+    @Test func `doesn't count if it is thrown because the execution is over`() async throws {
         let summary = try await explore(.exhaustive(), countsFailures: true) { simulation in
             simulation.spawn("sleeper") {
                 do { try await simulation.clock.sleep(for: .seconds(1)) } catch { throw Refusal() }
@@ -115,7 +115,9 @@ import TokenServiceConcurrency
 
     /// Three tasks in 6 orders; Cleo is before both others in 2.
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `is counted with other failures, shrunk whatever its text says, and found again`(granularity: Granularity) async throws {
+    func `is counted among the failures, shrunk although its text varies, and found again in a replay`(granularity: Granularity)
+        async throws
+    {
         let texts = Tally()
         let scenario: Scenario = { simulation in
             let order = Journal()
@@ -130,7 +132,7 @@ import TokenServiceConcurrency
         #expect(again.problem?.place == found.problem?.place)
     }
 
-    @Test func `is an escape if what reads it runs outside`() async throws {
+    @Test func `is an escape if a task outside reads it`() async throws {
         let found = try await failure(.exhaustive()) { simulation in
             let thrower = simulation.spawn("thrower") { throw Refusal() }
             await Task.detached { _ = await thrower.result }.value
@@ -142,7 +144,7 @@ import TokenServiceConcurrency
 @Suite struct `A scenario that ends before its tasks begin` {
     private static let note = "in every schedule the scenario ended before its tasks began"
 
-    @Test func `has a note in the summary if it required something of them`() async throws {
+    @Test func `has a note in the summary if it has required something of its tasks`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             let loads = Tally()
             for name in ["Anna", "Ben"] { simulation.spawn(name) { loads.next() } }
@@ -153,7 +155,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [Granularity.jobs, .accesses])
-    func `has none if it waits, in whatever way`(granularity: Granularity) async throws {
+    func `has no note if it waits for them in any way`(granularity: Granularity) async throws {
         let waits: [Scenario] = [
             { try await $0.settle() }, { try await $0.settle(waitsForTimers: false) },
             { try await $0.clock.sleep(for: .seconds(1)) }, { _ = await $0.spawn("other") {}.result },
@@ -170,7 +172,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `has none if only its tasks require something, or it does so before it spawns them`() async throws {
+    @Test func `has no note if only its tasks require something, or if it does so before it spawns them`() async throws {
         let summary = try await explore(.exhaustive()) { simulation in
             try simulation.require(simulation.clock.now.offset == .zero, "a fresh start")
             for name in ["Anna", "Ben"] { simulation.spawn(name) { try simulation.require(true, "inside") } }

@@ -17,7 +17,7 @@ struct MovieScreensTests {
         factory = try MovieLoaderFactory(api: server.moviesURL, tokens: TokenService(loader: loader))
     }
 
-    @Test func `the story ends as it should`() async throws {
+    @Test func `the program prints the expected story`() async throws {
         var lines: [String] = []
         try await MovieScreens.play { lines.append($0) }
         #expect(
@@ -30,7 +30,7 @@ struct MovieScreensTests {
         #expect(lines.allSatisfy { $0.count <= 80 })
     }
 
-    @Test func `the requests of a closed screen end, and it shows nothing`() async throws {
+    @Test func `a closed screen's requests end, and it shows nothing`() async throws {
         var (questions, departures) = (server.questions.makeAsyncIterator(), server.departures.makeAsyncIterator())
         let screen = MovieScreen(genre: "horror", factory: factory)
         for _ in 1...3 { screen.open() }
@@ -40,7 +40,7 @@ struct MovieScreensTests {
         #expect(screen.movies.isEmpty && screen.error == nil)
     }
 
-    @Test func `the results of the other screen are its own`() async throws {
+    @Test func `a closed screen shows none of another screen's movies`() async throws {
         var questions = server.questions.makeAsyncIterator()
         let screens = ["horror", "comedy", "comedy"].map { MovieScreen(genre: $0, factory: factory) }
         for screen in screens { screen.open() }
@@ -53,7 +53,7 @@ struct MovieScreensTests {
         #expect(server.tokensIssued == 1)
     }
 
-    @Test func `a screen that was released loads nothing more`() async throws {
+    @Test func `a released screen's request ends`() async throws {
         var (questions, departures) = (server.questions.makeAsyncIterator(), server.departures.makeAsyncIterator())
         var screen: MovieScreen? = MovieScreen(genre: "horror", factory: factory)
         screen?.open()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct `The environment's credentials` {
     @Test(arguments: [[:], ["CLIENT_SECRET": ""]])
-    func `the client's secret must be in the environment, and the error says how to put it there`(_ environment: [String: String])
+    func `a missing client secret in the environment is an error that says how to put it there`(_ environment: [String: String])
         throws
     {
         #expect(try Credentials.secret(in: ["CLIENT_SECRET": "s"]) == "s")
@@ -14,7 +14,7 @@ import Testing
         #expect(error.description.contains("export CLIENT_SECRET"))
     }
 
-    @Test func `a client that proves itself with an assertion needs no secret in the environment`() throws {
+    @Test func `a client that authenticates with an assertion needs no secret in the environment`() throws {
         let url = try #require(URL(string: "https://a.example/"))
         var server = Options.Server(tokenURL: url, clientID: "me")
         #expect(throws: UsageError.self) { try server.loader(in: [:]) }

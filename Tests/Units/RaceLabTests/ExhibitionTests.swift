@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: isThorough ? [Design.callbackShim, .tokenService].map(\.name) : [Design.tokenService.name])
-    func `--show says of a design that never fails how many schedules there were`(_ name: String) async throws {
+    func `--show reports how many schedules there were for a design that never fails`(_ name: String) async throws {
         let schedules = try #require(try await LabRun.usual.value.report.designs.first { $0.design == name }?.schedules)
         let text = try await exhibition(of: name)
         #expect(text.hasPrefix("\(name) never fails: \(schedules) schedules explored"))
@@ -61,7 +61,7 @@ import Testing
         #expect(page.contains("The nearest schedule that passes is"))
     }
 
-    @Test func `--page has none of a design that never fails`() async throws {
+    @Test func `--page writes no page for a design that never fails`() async throws {
         #expect(try await exhibition(named: Design.tokenService.name).page == nil)
     }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import race_lab
 
 @Suite struct `Command line` {
-    @Test func `the command line asks for the simulation unless told otherwise`() throws {
+    @Test func `the command line selects the simulation by default`() throws {
         let options = try Options(parsing: [])
         #expect(options.mode == .contrast(callers: 100))
         #expect(!options.isJSON)
@@ -17,7 +17,7 @@ import Testing
         #expect(options.isJSON)
     }
 
-    @Test func `the command line asks for a real server`() throws {
+    @Test func `the command line can select a real server`() throws {
         let url = try #require(URL(string: "https://a.example/token?x=y"))
         let arguments = ["--token-url", "\(url)", "--client-id", "me"]
         #expect(try Options(parsing: arguments).mode == .server(.init(tokenURL: url, clientID: "me")))
@@ -55,7 +55,7 @@ import Testing
             (["--assertion-command", "/bin/identity"], .assertion(program: "/bin/identity", arguments: [])),
             (["--assertion-command=/bin/id  print -a=b"], .assertion(program: "/bin/id", arguments: ["print", "-a=b"])),
         ] as [([String], Options.Authentication)])
-    func `--authentication puts the secret where the server wants it, --assertion-command names a program in its place`(
+    func `--authentication puts the secret where the server wants it, and --assertion-command replaces the secret`(
         _ arguments: [String], authentication: Options.Authentication
     ) throws {
         let url = try #require(URL(string: "https://a.example/"))

@@ -37,7 +37,7 @@ import Testing
     #endif
 
     @Test(arguments: ["race-lab", "movie-screens"])
-    func `race-lab and movie-screens explain themselves in 80 columns, and repeat no stray argument`(_ program: String)
+    func `race-lab and movie-screens have a help of 80 columns, and repeat no unknown argument`(_ program: String)
         async throws
     {
         let help = try await run(#""$0" --help >&2"#, program)
@@ -56,7 +56,7 @@ import Testing
         #expect(notes.replacing("\n  ", with: " ").hasSuffix("(--help shows all options)\n"), "\(notes)")
     }
 
-    @Test func `race-lab says where a page is, and fails where none can be written, after what it shows`() async throws {
+    @Test func `race-lab says where a page is, and fails after its output if none can be written`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "page-\(UUID()).html")
         defer { try? FileManager.default.removeItem(at: file) }
         let line = #""$0" --show "stage 2" --page "#
@@ -72,14 +72,14 @@ import Testing
     }
 
     // CI also runs the whole lab.
-    @Test(.thorough) func `race-lab writes no control characters into a pipe, and no line that 80 columns break`() async throws {
+    @Test(.thorough) func `race-lab writes no control characters into a pipe, and no line longer than 80 columns`() async throws {
         let (status, text) = try await run(#""$0" --callers 2 >&2"#, "race-lab")
         #expect(status == 0 && text.hasPrefix("2 callers need an access token at once."))
         #expect(text.tooLong == [])
         #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
     }
 
-    @Test func `race-lab tells an error in lines of its own, whatever lines the error has`() {
+    @Test func `race-lab prints an error in lines of its own, whatever lines the error has`() {
         let note = RaceLab.note(of: "The server said:\n" + String(repeating: "something ", count: 30))
         #expect(note.hasPrefix("race-lab: The server said: something something"))
         #expect(note.tooLong == [])

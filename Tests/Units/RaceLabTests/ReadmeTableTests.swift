@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.unaided) struct `The README's table` {
     // The README shows the table of a debug build, as from `swift run`: the optimizer may remove suspensions.
-    @Test func `the README's table is what the lab prints, in a release build but for the schedules`() async throws {
+    @Test func `the README's table matches the lab's output, except for the schedules in release builds`() async throws {
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let table = try await LabRun.usual.value.report.table.lines
         #if DEBUG

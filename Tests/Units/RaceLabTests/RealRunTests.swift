@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [("naive actor", callers), ("stage 3", 1)])
-    func `the naive actor sends a request for each caller at once, stage 3 one for all`(_ name: String, requests: Int)
+    func `the naive actor sends a request for each concurrent caller, and stage 3 one for all`(_ name: String, requests: Int)
         async throws
     {
         let run = try #require(RealRun.others(with: loader).first { $0.name == name })
@@ -46,7 +46,7 @@ import Testing
         #expect(summary.loads == 1 && summary.tokens == 1 && summary.error == nil)
     }
 
-    @Test func `requests that overlap are one round, which ends with the last of them if any brought a token`() async throws {
+    @Test func `overlapping requests are one round, which counts when the last one ends if any brought a token`() async throws {
         let metered = MeteredLoader(loader)
         func load() -> Task<AccessToken, any Error> { Task { try await metered.loadToken(replacing: nil) } }
         var rounds = metered.rounds.makeAsyncIterator()

@@ -9,7 +9,7 @@ import Testing
         RealFigures(design, MeteredLoader(ScriptedLoader()).count, tally)
     }
 
-    @Test func `a wait of 50 or 99 of 100 calls is told within 3 %, and the longest exactly`() throws {
+    @Test func `the waits of 50 and 99 of 100 calls are reported within 3 %, and the longest exactly`() throws {
         var tally = Tally()
         #expect(tally.wait(of: 0.5) == nil)
         tally.answered(after: .seconds(90), isFirst: true)
@@ -58,7 +58,7 @@ import Testing
         #expect(summary.comparison.tooLong == [])
     }
 
-    @Test func `a summary says so when no answer came at all`() {
+    @Test func `a summary without any answer says so`() {
         let summary = RealSummary(elapsed: .seconds(9), watch: Watch(expiries: 3), callers: 1, figures(Tally()))
         #expect(summary.error == "The authorization server did not answer within 9.0 s.")
         #expect(summary.description.contains("–"))

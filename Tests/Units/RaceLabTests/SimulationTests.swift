@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [Design.enqueueing, .threadSafe].map(\.name))
-    func `stages 2 and 3 load once, in order, but lose answers, forget sign-outs and wait`(_ name: String) async throws {
+    func `stages 2 and 3 load once, in order, but lose answers, undo sign-outs and block callers`(_ name: String) async throws {
         let row = try await measure(try #require(Design.all.first { $0.name == name }))
         #expect([row.loads, row.tokensRevokedInUse, row.answersOutOfOrder, row.answersTwice] == [1, 0, 0, 0])
         #expect(row.answersLost == 20)
@@ -98,7 +98,8 @@ import Testing
         }
     }
 
-    @Test func `the table, its notes and the lesson are the last 24 lines, which a terminal still shows at the end`() async throws
+    @Test func `the table, its notes and the lesson are the last 24 lines, so that a terminal shows them at the end`()
+        async throws
     {
         let lines = try await LabRun.usual.value.text.split(separator: "\n", omittingEmptySubsequences: false).suffix(24)
         #expect(lines.contains { $0.hasPrefix("loads ") && $0.hasSuffix(" 1") })

@@ -36,13 +36,13 @@ import Testing
     }
 
     @Test(arguments: [("loads", "loads"), ("load", "load"), ("loads of", "load…"), ("", "")])
-    func `progress that is longer than the window is cut, so that erasing its line leaves nothing behind`(
+    func `a progress line longer than the window is cut, so that erasing it leaves nothing behind`(
         _ text: String, shown: String
     ) {
         #expect(Console.activity(text, columns: 6) == "\r\u{1B}[K\(shown)")
     }
 
-    @Test func `a file that is no terminal has 80 columns`() throws {
+    @Test func `a file that is no terminal counts as 80 columns`() throws {
         let pipe = Pipe()
         #expect(Console.width(of: pipe.fileHandleForWriting.fileDescriptor) == 80)
     }
@@ -59,7 +59,7 @@ import Testing
             (.microseconds(44), "44 µs"), (.milliseconds(1_500), "1.5 s"), (.seconds(119), "119 s"),
             (.seconds(3600), "60 min"), (.seconds(7_920), "2.2 h"),
         ])
-    func `durations have a unit that suits them`(_ duration: Duration, _ text: String) {
+    func `durations have a suitable unit`(_ duration: Duration, _ text: String) {
         #expect(duration.short == text)
     }
 }

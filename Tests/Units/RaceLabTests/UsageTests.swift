@@ -31,14 +31,16 @@ import Testing
     static let alternatives = ["--authentication", "--assertion-command"]
 
     @Test(arguments: Usage.all.map { [$0.option].compactMap(\.self) + $0.others }, alternatives)
-    func `each mode takes all its options at once, of two alternatives one`(_ options: [String], _ chosen: String) throws {
+    func `each mode takes all its options together, but only one of two alternatives`(_ options: [String], _ chosen: String)
+        throws
+    {
         let options = options.filter { $0 == chosen || !Self.alternatives.contains($0) }
         #expect(throws: Never.self) { try Options(parsing: arguments(options)) }
         #expect(throws: Never.self) { try Options(parsing: arguments(options.reversed())) }
     }
 
     @Test(arguments: Stray.all)
-    func `no option is ignored in silence, and the error says in a line which ones go together`(_ stray: Stray) throws {
+    func `an option that would be ignored is an error, which says in a line what goes together`(_ stray: Stray) throws {
         let options = [stray.mode, stray.other].compactMap(\.self)
         for options in [options, options.reversed()] {
             let error = try #require(throws: UsageError.self) { try Options(parsing: arguments(options)) }

@@ -30,7 +30,7 @@ import Testing
         stage.run()
     }
 
-    @Test func `a run tells each event in a line, and ends when enough tokens were replaced`() async throws {
+    @Test func `a run prints each event in a line, and ends when enough tokens were replaced`() async throws {
         var watch = Watch(expiries: 1)
         ask()
         ask()
@@ -55,7 +55,7 @@ import Testing
         #expect([watch.loads, watch.failedLoads, watch.tokens] == [3, 1, 2])
     }
 
-    @Test func `a run ends when there is no first token`() async throws {
+    @Test func `a run ends if there is no first token`() async throws {
         var watch = Watch(expiries: 3)
         ask()
         _ = try await next(in: &watch)
@@ -65,7 +65,7 @@ import Testing
         #expect(watch.error?.contains("temporarily unavailable") == true)
     }
 
-    @Test func `a run ends at a failure that time cannot mend, but not at one that it can`() async throws {
+    @Test func `a run ends at a permanent failure, but not at a temporary one`() async throws {
         var watch = Watch(expiries: 3)
         let failures: [ScriptedFailure?] = [nil, .transient, .clientRefused]
         for (failure, isOver) in zip(failures, [false, false, true]) {

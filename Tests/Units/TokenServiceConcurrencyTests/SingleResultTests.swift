@@ -4,7 +4,7 @@ import TokenServiceConcurrency
 @Suite struct `A single result` {
     private struct Failure: Error {}
 
-    @Test func `is the first that it is completed with, whether the task waits already or not`() async throws {
+    @Test func `is the first completion, whether the task already waits or not`() async throws {
         let early = SingleResult<Int>()
         early.complete(with: .success(1))
         early.complete(with: .success(2))
@@ -17,7 +17,7 @@ import TokenServiceConcurrency
         await #expect(throws: Failure.self) { try await waiter.value }
     }
 
-    @Test func `wakes its task however the completions of many threads interleave`() async throws {
+    @Test func `wakes its task under any interleaving of completions from many threads`() async throws {
         for _ in 1...100 {
             let result = SingleResult<Int>()
             let value = try await withThrowingTaskGroup(of: Void.self) { group in

@@ -94,7 +94,7 @@ struct `An HTTP client of your own` {
     }
 
     @Test(arguments: [true, false])
-    func `the wait for a token is part of the request's time`(isSecond: Bool) async throws {
+    func `the wait for a token counts toward the request's time limit`(isSecond: Bool) async throws {
         let clock = ManualClock()
         let tokens = TokenService { previous in
             if !isSecond || previous != nil { try await clock.sleep(for: .seconds(1)) }

@@ -42,7 +42,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     }
 
     @Test(arguments: Fault.ofConnections + Fault.ofAnswers + Fault.ofLifetimes)
-    func `whatever a server does, the session goes on with the refresh token that it knows`(fault: Fault) async throws {
+    func `whatever a server does, the session goes on with the refresh token that the service has`(fault: Fault) async throws {
         let next = Mutex(fault.reply)
         let server = try LoopbackServer { _ in
             next.withLock { next in
@@ -96,7 +96,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     }
 
     @Test(arguments: [LoopbackServer.Reply.bytes("HTTP/1.1 400 No\r\n\r\n"), .bytes(""), .raw([21, 3, 3, 0, 2, 2, 40])])
-    func `a handshake that fails has sent nothing`(reply: LoopbackServer.Reply) async throws {
+    func `a failed handshake has sent nothing`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let url = try #require(URL(string: server.url.absoluteString.replacing("http:", with: "https:")))
         let request = TransportRequest(url: url, headers: [:], body: Data("a=1".utf8))
@@ -107,7 +107,7 @@ struct `The token endpoint over AsyncHTTPClient` {
     }
 
     @Test(arguments: [LoopbackServer.Reply.bytes(""), .reset("")])
-    func `a server that hangs up on the form may have read it`(reply: LoopbackServer.Reply) async throws {
+    func `a server that hangs up after the form may have read it`(reply: LoopbackServer.Reply) async throws {
         let server = try LoopbackServer { _ in reply }
         let error = try await withClient(.forTokens) { client in
             await #expect(throws: (any Error).self) {

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `45: after a drain and a resume at one moment, a key does as one that is made afterwards`() async throws {
+    @Test func `45: a key that drains and resumes at once behaves like one made afterwards`() async throws {
         try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: .whenIdle) { simulation in
             let services = TokenServices<Int>(
                 environment: .driven(by: simulation.taskExecutor, clock: simulation.clock)

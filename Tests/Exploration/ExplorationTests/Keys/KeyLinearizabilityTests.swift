@@ -69,7 +69,7 @@ private final class KeyCrowd: Sendable {
 }
 
 @Suite(.exploring()) struct `Keys as their callers see them` {
-    @Test(arguments: [0, 1]) func `what each key's callers see could have happened one after another`(limit: Int) async throws {
+    @Test(arguments: [0, 1]) func `each key's answers to its callers are linearizable`(limit: Int) async throws {
         // A store that exceeds its limit may have an unexpected token, so time moves only when nothing else can run.
         try await explore(.mixed(schedules: .everyday(60, thorough: 2_000)), time: .whenIdle) { simulation in
             let crowd = KeyCrowd(simulation)

@@ -7,7 +7,7 @@ import TokenServiceConcurrency
 @Suite("Guarantee 24: a sign-out of many keys reaches all of them") struct AccountSignOutTests {
     private static let isA: @Sendable (String) -> Bool = { $0.hasPrefix("a") }
 
-    @Test func `it reaches the keys that are meant, and no other`() throws {
+    @Test func `a sign-out reaches the keys that are meant, and no other`() throws {
         let scene = KeyScene()
         for key in ["a1", "a2", "b1"] { try scene.hold(.granted(key), for: key) }
         let waiting = scene.call("a3")
@@ -20,7 +20,7 @@ import TokenServiceConcurrency
         #expect(scene.discards.sorted() == ["a1: a1 signedOut", "a2: a2 signedOut"])
     }
 
-    @Test func `it reaches stored tokens whose services aren't in memory`() throws {
+    @Test func `a sign-out reaches stored tokens whose services aren't in memory`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true)
         for key in ["a1", "a2", "b1"] { try scene.hold(.granted(key), for: key) }
         #expect(scene.counts == [0, 0, 0])
@@ -47,7 +47,7 @@ import TokenServiceConcurrency
         #expect(change.value?.changes["a2"]?.storeFailure == nil)
     }
 
-    @Test func `a list of stored keys that fails or hangs is told, and stops no fence`() throws {
+    @Test func `a sign-out reports a list of stored keys that fails or hangs, and still fences the keys in memory`() throws {
         for hangs in [true, false] {
             let scene = KeyScene(hasStores: true)
             try scene.hold(.granted("a1"), for: "a1")
@@ -63,7 +63,7 @@ import TokenServiceConcurrency
         }
     }
 
-    @Test func `a sign-in that comes while the stores are asked is not undone`() throws {
+    @Test func `a sign-in that comes while the stores are read is not undone`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true)
         try scene.hold(.granted("old"), for: "a1")
         scene.stores?.list.hold()
@@ -76,7 +76,7 @@ import TokenServiceConcurrency
         #expect(held.cachedToken?.value == "new" && scene.stores?["a1"].contents?.value == "new")
     }
 
-    @Test func `a key whose service is just being made is signed out, and has one service`() throws {
+    @Test func `a key whose service is just being made is signed out, and gets no second service`() throws {
         let stage = Stage(), loader = ScriptedLoader(), stores = ScriptedStores()
         let meanwhile = Lock<(@Sendable () -> Void)?>(nil)
         let services = TokenServices<String>(
@@ -98,7 +98,7 @@ import TokenServiceConcurrency
         #expect(services["a1"] === service)
     }
 
-    @Test func `two sign-outs at the same time give each grant up once`() throws {
+    @Test func `two concurrent sign-outs hand over each grant once`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true)
         for key in ["a1", "a2"] { try scene.hold(.granted(key), for: key) }
         scene.stores?.list.hold()
@@ -110,7 +110,7 @@ import TokenServiceConcurrency
         for key in ["a1", "a2"] { #expect(scene.stores?[key].contents == nil) }
     }
 
-    @Test func `its caller's cancellation cuts nothing short`() throws {
+    @Test func `a cancellation of the caller doesn't cut a sign-out short`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true)
         try scene.hold(.granted("a1"), for: "a1")
         scene.stores?.list.hold()

@@ -25,13 +25,13 @@ import TokenServiceConcurrency
         #expect(scene.makings == ["a", "b"])
     }
 
-    @Test func `nothing is left of a service that was let go`() {
+    @Test func `nothing of an evicted service stays in memory`() {
         let scene = KeyScene(keepingIdle: 1)
         for number in 1...1_000 { _ = scene.services["\(number)"] }
         #expect(scene.counts == [0, 1, 0])
     }
 
-    @Test func `a service that was let go and gets something to do is kept until that is done`() throws {
+    @Test func `an evicted service that gets work is kept until that work is done`() throws {
         let scene = KeyScene(keepingIdle: 0)
         var held: TokenService? = scene.services["a"]
         let caller = scene.stage.start { [held] in try await held?.retrieveToken() }
@@ -43,7 +43,7 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
-    @Test func `a service is kept while callers wait, and let go afterwards`() throws {
+    @Test func `a service is kept while callers wait, and evicted afterwards`() throws {
         let scene = KeyScene(keepingIdle: 0)
         let caller = scene.call("a")
         _ = scene.services["b"]
@@ -66,7 +66,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [true, false])
-    func `46: a load that never ends keeps its service no longer than it stands in another's way`(isFenced: Bool) throws {
+    func `46: a load that never ends keeps its service only as long as it delays another load`(isFenced: Bool) throws {
         let scene = KeyScene(keepingIdle: 0)
         _ = scene.call("a")
         let lost = try scene.load("a")
@@ -84,7 +84,7 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
-    @Test func `a pause after failures keeps its service until a minute after it`() throws {
+    @Test func `a pause after failures keeps its service until a minute after the pause`() throws {
         let scene = KeyScene(keepingIdle: 0)
         for _ in 1...3 {
             _ = scene.call("a")
@@ -99,8 +99,7 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
-    @Test func `unclear refusals keep their service until a caller every ten minutes has learned that the grant is dead`() throws
-    {
+    @Test func `unclear refusals keep their service long enough for a caller every ten minutes to reach the third one`() throws {
         let scene = KeyScene(keepingIdle: 0), unclear = ScriptedFailure(.signInOrRegistration)
         /// A caller that is kept would keep the service.
         func refuse() throws -> TokenServiceError.Remedy? {
@@ -120,7 +119,7 @@ import TokenServiceConcurrency
         #expect(scene.counts == [1, 0, 0], "only the refused grant's")
     }
 
-    @Test func `a refused grant keeps its service, which asks no more`() throws {
+    @Test func `a refused grant keeps its service, which starts no more loads`() throws {
         let scene = KeyScene(keepingIdle: 0)
         _ = scene.call("a")
         try scene.fail("a", with: ScriptedFailure.grantRefused)
@@ -173,7 +172,7 @@ import TokenServiceConcurrency
 
     // MARK: Grants
 
-    @Test func `without a store the only copy of a refresh token is never let go`() throws {
+    @Test func `without a store, the only copy of a refresh token is never evicted`() throws {
         let scene = KeyScene(keepingIdle: 0)
         try scene.hold(.granted("1"), for: "a")
         scene.advance(by: .seconds(100_000))
@@ -182,7 +181,7 @@ import TokenServiceConcurrency
         #expect(try scene.load("a").previous?.refreshToken == "1's grant")
     }
 
-    @Test func `a key's next service finds what the last one has saved`() throws {
+    @Test func `a key's next service restores what the previous one saved`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true)
         try scene.hold(.granted("1"), for: "a")
         #expect(scene.counts == [0, 0, 0])
@@ -193,7 +192,7 @@ import TokenServiceConcurrency
         #expect(try scene.load("a").previous?.refreshToken == "1's grant")
     }
 
-    @Test func `a grant that is being saved, or could not be, keeps its service until it is saved`() throws {
+    @Test func `a grant that is being saved, or whose save failed, keeps its service until it is saved`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true), store = try #require(scene.stores?["a"])
         store.fail(.save)
         try scene.hold(.granted("1"), for: "a")
@@ -213,7 +212,7 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
-    @Test func `a sign-out that the store hasn't heard of keeps its service, which restores nothing`() throws {
+    @Test func `a sign-out whose removal failed keeps its service, which restores nothing`() throws {
         let scene = KeyScene(keepingIdle: 0, hasStores: true), store = try #require(scene.stores?["a"])
         try scene.hold(.granted("1"), for: "a")
         store.fail(.remove)
@@ -223,7 +222,7 @@ import TokenServiceConcurrency
         #expect(try scene.load("a").previous == nil)
     }
 
-    @Test func `services go on without the table that made them`() throws {
+    @Test func `a service works on after the table that made it is released`() throws {
         let stage = Stage(), loader = ScriptedLoader()
         var services: TokenServices? = TokenServices<String>(environment: .driven(by: stage)) { _ in loader }
         let service = try #require(services?["a"])
@@ -254,7 +253,7 @@ private final class Caller: Hashable, Sendable {
 
 @Suite struct KeyLifetimeTests {
     @Test(arguments: [0, 1, 3])
-    func `a key that calls back when it ends does so outside the lock`(limit: Int) {
+    func `a key whose deinit uses the services is released outside their lock`(limit: Int) {
         let box = Lock<TokenServices<Caller>?>(nil)
         let services = TokenServices<Caller>(keepingIdle: limit) { _, _ in .hour("token") }
         box.withLock { $0 = services }

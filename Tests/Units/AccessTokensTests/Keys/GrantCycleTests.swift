@@ -55,7 +55,7 @@ struct GrantCycleTests {
     @Test(
         arguments: [["a1": "a2"], ["a1": "b1", "b1": "a2"], ["a1": "b1", "b1": "c1", "c1": "a2"]],
         [[], ["a2"], ["a2", "a3"]])
-    func `a loader that asks for a key of its own grant`(asked: [String: String], waiting: [String]) {
+    func `a loader that asks for a key of its own grant gets an error at once`(asked: [String: String], waiting: [String]) {
         let cycle = Cycle(asked: asked)
         // Those that wait have their turn after the one that asks.
         let caller = cycle.call("a1"), others = waiting.map(cycle.call)
@@ -65,7 +65,7 @@ struct GrantCycleTests {
         #expect(cycle.clock.now.offset == .zero, "at once")
     }
 
-    @Test func `two loaders that ask for a key of each other's grant`() {
+    @Test func `two loaders that ask for a key of each other's grant end at once`() {
         let cycle = Cycle(asked: ["a1": "b2", "b1": "a2"])
         let callers = [cycle.call("a1"), cycle.call("b1")]
         cycle.open()
@@ -73,7 +73,7 @@ struct GrantCycleTests {
         #expect(callers.allSatisfy { $0.isDone } && cycle.clock.now.offset == .zero)
     }
 
-    @Test func `a loader that asks for a key of another grant, whose keys are waiting for their turn, waits for it`() {
+    @Test func `a loader that asks for a key of another grant waits for its turn, and gets a token`() {
         let cycle = Cycle(asked: ["a1": "b1", "b2": "c1", "c1": "d1"])
         let callers = ["b2", "a1", "b1", "a2", "b3"].map(cycle.call)
         cycle.open()

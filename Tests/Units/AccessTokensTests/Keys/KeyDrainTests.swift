@@ -10,7 +10,7 @@ struct KeyDrainTests {
         scene.stage.start { [services = scene.services] in await services.drain(within: limit).isComplete }
     }
 
-    @Test func `45: it waits for every key's load, and no key loads afterwards, be its service made later`() throws {
+    @Test func `45: drain waits for every key's load, and no key loads afterwards, even with a service made later`() throws {
         let scene = KeyScene()
         _ = scene.call("a")
         _ = scene.call("b")
@@ -27,7 +27,7 @@ struct KeyDrainTests {
         #expect(scene.loadCount("c") == 1 && scene.loadCount("d") == 1)
     }
 
-    @Test func `45: one limit holds for all keys`() throws {
+    @Test func `45: one limit holds for the drain of all keys`() throws {
         let scene = KeyScene()
         for key in ["a", "b", "c"] { _ = scene.call(key) }
         let end = Self.drain(scene, within: .seconds(10))
@@ -35,7 +35,7 @@ struct KeyDrainTests {
         #expect(end.value == false)
     }
 
-    @Test func `45: keys that share a refresh token have saved it by then`() throws {
+    @Test func `45: drain waits until keys that share a refresh token have saved it`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
         scene.advance(by: .seconds(3_600))
@@ -52,7 +52,7 @@ struct KeyDrainTests {
     }
 
     @Test(arguments: [true, false])
-    func `45: a load that waits for another key's begins only if a caller waits for it`(isAwaited: Bool) throws {
+    func `45: during a drain, a load that waits for another key's begins only if a caller waits for it`(isAwaited: Bool) throws {
         let scene = KeyScene(grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
         scene.advance(by: .seconds(3_600))
@@ -74,7 +74,7 @@ struct KeyDrainTests {
         #expect(try scene.load("a2").previous?.refreshToken == "r2")
     }
 
-    @Test func `19: a load that every caller has left and that doesn't begin is told to end`() throws {
+    @Test func `19: a load that every caller has left and that never begins sends the event loadDropped`() throws {
         let scene = KeyScene(grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
         scene.advance(by: .seconds(3_600))
@@ -92,7 +92,7 @@ struct KeyDrainTests {
         #expect(log.entries == ["loadStarted 1", "loadDropped 1"])
     }
 
-    @Test func `45: a sign-in that no caller awaits reaches the store that keys share`() throws {
+    @Test func `45: drain waits for a sign-in's save in the store that keys share, even if no caller awaits it`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])
         store.hold()
@@ -104,7 +104,7 @@ struct KeyDrainTests {
         #expect(end.value == true && store.contents?.refreshToken == "r1")
     }
 
-    @Test func `50: drain names the refresh token that the store of several keys refused`() throws {
+    @Test func `50: drain names the refresh token that the keys' shared store refused`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])
         store.fail(.save)
@@ -204,7 +204,7 @@ struct KeyDrainTests {
         #expect(caller.code == nil && scene.loadCount("a2") == 1)
     }
 
-    @Test func `45: a key of a shared grant spends nothing in the background while the program is young`() throws {
+    @Test func `45: a key of a shared grant spends no refresh token in the background in the program's first minute`() throws {
         let scene = KeyScene(grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: AccessToken("a1 1", lifetime: .seconds(60), refreshToken: "r1")) }
         scene.advance(by: .seconds(50))
@@ -212,7 +212,7 @@ struct KeyDrainTests {
     }
 
     @Test(arguments: [0, 1], [1, 2])
-    func `45: a service that is being made hears a drain, and its end, too`(limit: Int, look: Int) async {
+    func `45: a service made during a drain learns of the drain and of its end`(limit: Int, look: Int) async {
         let stage = Stage(), clock = WatchedClock(), loads = Lock(0)
         // The first clock reading is the policy's, before the service is created; the second is the table's, before it inserts
         // the service.

@@ -4,7 +4,7 @@ import Testing
 @testable import AccessTokens
 @testable import AccessTokensKeys
 
-@Suite("Guarantee 19 for many keys: one stream tells what happens to all of them") struct KeyEventTests {
+@Suite("Guarantee 19 for many keys: one stream has the events of all of them") struct KeyEventTests {
     /// The events of a stream so far.
     private func told(by events: AsyncStream<KeyEvent<String>>, in scene: KeyScene) -> [String] {
         let log = Log<String>()
@@ -14,7 +14,7 @@ import Testing
         return log.entries
     }
 
-    @Test func `one stream tells the events of every key, also of services that are made again`() throws {
+    @Test func `one stream has the events of every key, also of services that are made again`() throws {
         let scene = KeyScene(keepingIdle: 0), events = scene.services.events()
         try scene.hold(.hour("1"), for: "a")
         _ = scene.call("b")
@@ -27,7 +27,7 @@ import Testing
             ])
     }
 
-    @Test func `a sign-out of an account is told for each of its keys`() throws {
+    @Test func `a sign-out of an account sends an event for each of its keys`() throws {
         let scene = KeyScene()
         for key in ["a1", "a2", "b1"] { try scene.hold(.hour(key), for: key) }
         let events = scene.services.events()
@@ -42,7 +42,7 @@ import Testing
         #expect(told(by: events, in: scene) == ["b loadStarted", "b loadSucceeded"])
     }
 
-    @Test func `a service's own stream is as it was, beside the stream of all keys`() throws {
+    @Test func `a service's own stream works as before beside the stream of all keys`() throws {
         let scene = KeyScene(), all = scene.services.events(), own = scene.services["a"].events()
         for key in ["a", "b"] { try scene.hold(.hour(key), for: key) }
         let log = Log<String>()
@@ -67,7 +67,7 @@ import Testing
         #expect(caller.value?.value == "1")
     }
 
-    @Test func `a shared grant that can't be saved is told under the key that keeps it`() throws {
+    @Test func `the event of a shared grant that can't be saved names the key that keeps the grant`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) }), events = scene.services.events()
         scene.stores?["a"].fail(.save)
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
@@ -106,7 +106,7 @@ import Testing
         #expect(made.entries.count == streams.count)
     }
 
-    @Test func `19: the generation of the key that keeps a refresh token never goes back when its store fails`() throws {
+    @Test func `19: the generation of a shared grant's key never goes back when its store fails`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let keeper = scene.services["a"], generations = Log<Int>()
         let reader = scene.stage.start { [services = scene.services] in

@@ -36,7 +36,9 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [0, 2], [false, true])
-    func `nothing from before a sign-out is seen after it, however services come and go`(limit: Int, sharesGrants: Bool) async {
+    func `no call after a sign-out sees anything from before it, whenever services are made or evicted`(
+        limit: Int, sharesGrants: Bool
+    ) async {
         let server = Server(), old = Log<String>()
         let keeper: @Sendable (Int) -> Int = { $0 % 2 }
         let services = TokenServices<Int>(

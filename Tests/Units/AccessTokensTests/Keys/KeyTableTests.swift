@@ -8,7 +8,7 @@ import TokenServiceConcurrency
 @Suite struct `The table of keys` {
     /// Each state is reached by walking its path again, since a copied table would keep released services alive.
     @Test(arguments: [0, 1, 2])
-    func `every reachable state of two keys keeps what must be kept, bounds the rest and never doubles a service`(limit: Int)
+    func `every reachable state of two keys keeps what it must, bounds the rest and never makes a second service`(limit: Int)
         async
     {
         await walk(keys: 2, limit: limit)

@@ -18,7 +18,7 @@ import Testing
     }
 
     // Museum 30: parallel loads of several audiences spend one refresh token (auth0-spa-js#1684).
-    @Test func `their loads take turns, and each gets what the last one brought`() throws {
+    @Test func `the keys' loads take turns, and each gets the refresh token that the last one brought`() throws {
         let scene = Self.signedIn()
         scene.advance(by: .seconds(3_600))
         let callers = ["a1", "a2", "a3"].map { scene.call($0) }
@@ -34,7 +34,7 @@ import Testing
         #expect(callers.allSatisfy { $0.value?.refreshToken == nil }, "the refresh token stays where all find it")
     }
 
-    @Test func `a sign-in through one key is all keys'`() throws {
+    @Test func `a sign-in through one key counts for all keys`() throws {
         let scene = Self.signedIn()
         #expect(scene.call("a1").value?.value == "a1 1")
         let caller = scene.call("a2")
@@ -45,7 +45,7 @@ import Testing
         #expect(scene.services["a1"].cachedToken?.value == "a1 1")
     }
 
-    @Test func `when the refresh token expires is kept with it, and renewed without another one`() throws {
+    @Test func `a refresh token's expiration is kept with it, and a load can renew it with the same refresh token`() throws {
         let scene = Self.signedIn()
         for (end, refreshToken) in [(nil, "r1"), (100.0, "r1"), (200, "r1"), (300, "r2"), (nil, "r2"), (400, "r3")] {
             let token = AccessToken(
@@ -62,7 +62,7 @@ import Testing
         #expect(scene.discards == [])
     }
 
-    @Test func `a grant that a sign-in has replaced is handed over once, whatever a load has renewed meanwhile`() throws {
+    @Test func `a grant replaced by a sign-in is handed over once, even if a load has renewed it meanwhile`() throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")
         let load = try scene.load("a2")
@@ -72,14 +72,14 @@ import Testing
         #expect(try scene.load("a2").previous?.refreshToken == "new")
     }
 
-    @Test func `keys of another account don't wait`() throws {
+    @Test func `keys of another account don't wait for these`() throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")
         _ = scene.call("b1")
         #expect(scene.loadCount("b1") == 1)
     }
 
-    @Test func `a caller who leaves a load in line leaves the line in order`() throws {
+    @Test func `a load that is cancelled while it waits for its turn leaves the others in order`() throws {
         let scene = Self.signedIn()
         scene.advance(by: .seconds(3_600))
         let first = scene.call("a1")
@@ -96,7 +96,7 @@ import Testing
         #expect(third.value?.value == "a3 1")
     }
 
-    @Test func `a failed load gives the turn away and leaves the grant`() throws {
+    @Test func `a failed load gives up its turn and keeps the grant`() throws {
         let scene = Self.signedIn()
         let callers = ["a2", "a3"].map { scene.call($0) }
         try scene.fail("a2")
@@ -104,7 +104,7 @@ import Testing
         #expect(try scene.load("a3").previous?.refreshToken == "r1")
     }
 
-    @Test func `a grant that comes with a failure is the next key's`() throws {
+    @Test func `a grant that comes with a failure is used by the next key's load`() throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")
         try scene.fail("a2", with: SalvagedGrant(.granted("", by: "r2"), reason: ScriptedFailure.transient))
@@ -114,7 +114,7 @@ import Testing
 
     // MARK: Signing in and out meanwhile
 
-    @Test func `a sign-out of one key ends the grant of all, and what a load brings later is handed over`() throws {
+    @Test func `a sign-out of one key ends the grant for all, and what a load brings later is handed over`() throws {
         let scene = Self.signedIn()
         let caller = scene.call("a2")
         let load = try scene.load("a2")
@@ -128,7 +128,7 @@ import Testing
         #expect(try scene.load("a3").previous == nil)
     }
 
-    @Test func `a sign-in during another key's load isn't overwritten by what it brings`() throws {
+    @Test func `a sign-in during another key's load isn't overwritten by that load's grant`() throws {
         let scene = Self.signedIn()
         let caller = scene.call("a2")
         let load = try scene.load("a2")
@@ -153,7 +153,7 @@ import Testing
         #expect(scene.services["a1"].cachedToken == nil && scene.services["a2"].cachedToken == nil)
     }
 
-    @Test func `a key that loads with the grant while a sign-out asks the stores is signed out, too`() throws {
+    @Test func `a key that loads with the grant while a sign-out lists the stores is signed out, too`() throws {
         let scene = Self.signedIn(keepingIdle: 0, hasStores: true)
         scene.stores?.list.hold()
         let change = scene.signOut { $0.hasPrefix("a") }
@@ -182,7 +182,7 @@ import Testing
         #expect(caller.value?.value == "a2 1")
     }
 
-    @Test func `21: a user who signs in again through one key is signed in for all that the server had refused`() throws {
+    @Test func `21: a sign-in through one key signs in every key that the server had refused`() throws {
         let scene = Self.signedIn()
         for key in ["a1", "a2"] {
             if key == "a1" { scene.advance(by: .seconds(3_600)) }
@@ -195,7 +195,7 @@ import Testing
         #expect(try scene.load("a2").previous?.refreshToken == "r2")
     }
 
-    @Test(arguments: 0..<12) func `21: a refusal of the old grant, told while the user signs in, locks no key`(lead: Int) throws {
+    @Test(arguments: 0..<12) func `21: a refusal of the old grant that arrives during a sign-in blocks no key`(lead: Int) throws {
         let scene = Self.signedIn()
         _ = scene.call("a2")
         try scene.load("a2").fail(with: ScriptedFailure.grantRefused)
@@ -207,7 +207,7 @@ import Testing
 
     // MARK: Stores and eviction
 
-    @Test func `21: to try again ends the pause of the store that keys share, too`() throws {
+    @Test func `21: retryNow also ends the pause of the store that keys share`() throws {
         let scene = Self.scene(hasStores: true), store = try #require(scene.stores?["a"])
         store.fail(.load)
         for _ in 0..<8 {
@@ -266,7 +266,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(3_600), .zero])
-    func `a whole token that the store has from before gives its grant, and nothing else`(lifetime: Duration) throws {
+    func `a whole token stored by an earlier version provides its grant, and is never handed out`(lifetime: Duration) throws {
         let scene = Self.scene(hasStores: true), store = try #require(scene.stores?["a"])
         let stored = StoredToken(
             AccessToken("other", lifetime: lifetime, refreshToken: "r1"), received: Date(timeIntervalSince1970: 0))

@@ -65,7 +65,7 @@ struct LentGrantUrgencyTests {
         }
     }
 
-    @Test func `15: what a sign-in or a load brings is saved as urgently as it came`() throws {
+    @Test func `15: the grant of an urgent sign-in or load is saved with that urgency`() throws {
         let world = World()
         world.signIn("a", .high)
         world.clock.advance(by: .seconds(60))
@@ -90,7 +90,7 @@ struct LentGrantUrgencyTests {
     }
 
     @Test(arguments: [true, false])
-    func `15: nor does a sign-in that runs stay at its priority when a more urgent one waits for it`(joins: Bool) {
+    func `15: a running sign-in is raised to the priority of a more urgent one that waits for it`(joins: Bool) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let world = World(isHeld: true), caller = world.signIn("a", .low)
         if joins { world.signIn("b", .high) } else { caller.escalatePriority(to: .high) }
@@ -102,7 +102,7 @@ struct LentGrantUrgencyTests {
     }
 
     @Test(arguments: [true, false])
-    func `15: a load that waits for its turn makes those before it as urgent`(joins: Bool) throws {
+    func `15: a load that waits for its turn raises the urgency of those before it`(joins: Bool) throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let world = World()
         world.signIn("a", .low)

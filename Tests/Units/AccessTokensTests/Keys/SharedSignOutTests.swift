@@ -19,7 +19,7 @@ struct SharedSignOutTests {
         scene.stage.start { [services = scene.services] in try await services[key].retrieveToken(insteadOf: .hour(token)) }
     }
 
-    @Test func `21: it drops every key's token, and what it gave up comes back`() throws {
+    @Test func `21: a sign-out of one key drops every key's token, and returns the tokens given up`() throws {
         let scene = try scene()
         let change = scene.stage.start { [services = scene.services] in await services["a1"].reset() }
         #expect(change.value?.discarded.map { $0.refreshToken ?? $0.value } == ["a1 1", "anna 2", "a2 1"])
@@ -28,7 +28,7 @@ struct SharedSignOutTests {
         #expect(try scene.load("a2").previous == nil)
     }
 
-    @Test func `6: callers of every key who wait get the reset error, and never the next user's token`() throws {
+    @Test func `6: every key's waiting callers get the reset error at a sign-out, and never the next user's token`() throws {
         let scene = try scene()
         let callers = ["a3", "a4"].map { scene.call($0) }
         let load = try scene.load("a3")
@@ -60,7 +60,7 @@ struct SharedSignOutTests {
         #expect(request.value?.value == "a2 2")
     }
 
-    @Test func `24: a store that hangs delays no other key's fence`() throws {
+    @Test func `24: at a sign-out of one key, a store that hangs delays no other key's fence`() throws {
         let scene = try scene(hasStores: true)
         scene.stores?["a"].hold()
         let change = scene.stage.start { [services = scene.services] in await services["a1"].reset() }
@@ -69,7 +69,7 @@ struct SharedSignOutTests {
         #expect(change.value?.storeFailure?.code == .storeFailed)
     }
 
-    @Test func `21: a sign-in that comes through another key right after it stays`() throws {
+    @Test func `21: a sign-in through another key right after a sign-out takes effect`() throws {
         let scene = try scene()
         _ = scene.stage.start { [services = scene.services] in
             async let signOut = services["a1"].reset()
@@ -83,7 +83,9 @@ struct SharedSignOutTests {
     }
 
     @Test(arguments: ["ben", nil])
-    func `6: who waits for a key's token gets the reset error, though its next user signs in at once`(grant: String?) throws {
+    func `6: a caller waiting for a key's token gets the reset error, even if the next user signs in at once`(grant: String?)
+        throws
+    {
         let scene = try scene()
         let waiting = scene.call("a3")
         let load = try scene.load("a3")
@@ -110,7 +112,7 @@ struct SharedSignOutTests {
     }
 
     @Test(arguments: [false, true])
-    func `6: what a slow store has at a sign-out is handed over when the store has said it`(keysShareGrant: Bool) throws {
+    func `6: a grant that a slow store has at a sign-out is handed over when the store returns it`(keysShareGrant: Bool) throws {
         let (scene, store) = try slowScene(keysShareGrant: keysShareGrant)
         let change = scene.stage.start { [services = scene.services] in await services["a"].reset() }
         scene.advance(by: .seconds(5))
@@ -121,7 +123,7 @@ struct SharedSignOutTests {
     }
 
     @Test(arguments: [false, true])
-    func `6: what a slow store has at a sign-in is handed over when the store has said it`(keysShareGrant: Bool) throws {
+    func `6: a grant that a slow store has at a sign-in is handed over when the store returns it`(keysShareGrant: Bool) throws {
         let (scene, store) = try slowScene(keysShareGrant: keysShareGrant)
         let change = scene.stage.start { [services = scene.services] in
             await services["a"].replace(with: .granted("next", by: "anna again"))
@@ -133,7 +135,7 @@ struct SharedSignOutTests {
         #expect(store.contents?.refreshToken == "anna again" && scene.discards == ["a: first replaced"], "\(scene.discards)")
     }
 
-    @Test func `6: loads that follow a sign-in hand over what a slow store had, and nothing that they have spent`() throws {
+    @Test func `6: loads after a sign-in hand over a slow store's grant, and none that they have spent`() throws {
         let (scene, store) = try slowScene(keysShareGrant: true)
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "anna again")) }
         scene.advance(by: .seconds(5))
@@ -146,7 +148,7 @@ struct SharedSignOutTests {
     }
 
     @Test(arguments: 0..<40)
-    func `6: an expired token that a store has from before its key shared one is handed over once`(steps: Int) throws {
+    func `6: an expired token stored before its key shared a grant is handed over once`(steps: Int) throws {
         let (scene, store) = try slowScene(keysShareGrant: true)
         store.release()
         Task(executorPreference: scene.stage) { [services = scene.services] in try await services["a2"].retrieveToken() }

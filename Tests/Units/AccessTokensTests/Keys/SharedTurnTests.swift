@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 @testable import AccessTokensKeys
 
 /// The keys a1, a2 and a3 share a refresh token, which the key a keeps; loads have 30 s.
-@Suite("Guarantee 46: a load that never ends gives its turn up")
+@Suite("Guarantee 46: a load that never ends gives up its turn")
 struct SharedTurnTests {
     /// Returns a scene in which a load of a1 has its turn, with the refresh token r1, and doesn't end by itself.
     private func scene(isRepeatable: Bool = false) throws -> (KeyScene, ScriptedLoader.Call) {
@@ -18,7 +18,7 @@ struct SharedTurnTests {
     }
 
     @Test(arguments: [true, false])
-    func `46: it keeps other keys waiting as long as it would keep its own`(isRepeatable: Bool) throws {
+    func `46: a load that never ends delays other keys only as long as its own key`(isRepeatable: Bool) throws {
         let (scene, _) = try scene(isRepeatable: isRepeatable)
         _ = scene.call("a2")
         #expect(scene.loadCount("a2") == 0)
@@ -38,7 +38,7 @@ struct SharedTurnTests {
     }
 
     @Test(arguments: [true, false])
-    func `46: a sign-in or a sign-out of any key takes the turn from it at once`(signsOut: Bool) throws {
+    func `46: a sign-in or a sign-out of any key takes the turn at once from a load that never ends`(signsOut: Bool) throws {
         let (scene, lost) = try scene()
         if signsOut { scene.perform("a2") { _ = await $0.reset() } }
         scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
@@ -53,7 +53,9 @@ struct SharedTurnTests {
     }
 
     @Test(arguments: [true, false])
-    func `46: a sign-in through another key frees its own key, too, at once or at its limit`(isStalled: Bool) throws {
+    func `46: a sign-in through another key frees the key of a load that never ends, at once or at its limit`(isStalled: Bool)
+        throws
+    {
         let (scene, lost) = try scene()
         if isStalled { scene.advance(by: .seconds(30)) }
         scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
@@ -66,7 +68,7 @@ struct SharedTurnTests {
         #expect(caller.value?.value == "a1 2")
     }
 
-    @Test func `46: a load that has begun again with the new grant isn't cancelled at its limit`() throws {
+    @Test func `46: a load that starts again with the new grant isn't cancelled at its limit`() throws {
         let (scene, first) = try scene()
         scene.perform("a2") { await $0.replace(with: .granted("a2 1", by: "new")) }
         scene.succeed(first, with: .granted("late", by: "r2"))
@@ -80,7 +82,7 @@ struct SharedTurnTests {
         #expect(try scene.load("a1").previous?.refreshToken == "newer")
     }
 
-    @Test func `46: what it brings at last is kept if no other grant has come`() throws {
+    @Test func `46: a lost load's late grant is kept if no other grant has come`() throws {
         let (scene, lost) = try scene()
         scene.advance(by: .seconds(120))
         scene.succeed(lost, with: .granted("late", by: "r2"))
@@ -89,7 +91,7 @@ struct SharedTurnTests {
         #expect(scene.services["a1"].cachedToken?.value == "late")
     }
 
-    @Test func `46: what it brings at last is handed over if another load has brought a grant`() throws {
+    @Test func `46: a lost load's late grant is handed over if another load has brought a grant`() throws {
         let (scene, lost) = try scene()
         scene.advance(by: .seconds(120))
         _ = scene.call("a2")
@@ -100,7 +102,7 @@ struct SharedTurnTests {
         #expect(try scene.load("a1").previous?.refreshToken == "r2")
     }
 
-    @Test func `46: a load whose time was over before its turn came spends nothing, and its key is free`() throws {
+    @Test func `46: a load whose limit passed before its turn came spends nothing, and its key is free`() throws {
         let (scene, lost) = try scene()
         let late = scene.call("a2")
         scene.advance(by: .seconds(31))
@@ -112,7 +114,7 @@ struct SharedTurnTests {
         #expect(caller.value?.value == "a2 1")
     }
 
-    @Test func `46: a load whose time was over before it had the new grant spends nothing, and its key is free`() throws {
+    @Test func `46: a load whose limit passed before it had the new grant spends nothing, and its key is free`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         scene.perform("a1") { await $0.replace(with: .granted("a1 1", by: "r1")) }
         scene.advance(by: .seconds(3_600))
@@ -132,7 +134,7 @@ struct SharedTurnTests {
         #expect(caller.value?.value == "a1 2")
     }
 
-    @Test func `21: a sign-in while a load reads the grant takes its turn, and no two loads present the new one`() throws {
+    @Test func `21: a sign-in takes the turn of a load that reads the grant, and no two loads present the new one`() throws {
         let scene = KeyScene(hasStores: true, grant: { String($0.prefix(1)) })
         let store = try #require(scene.stores?["a"])
         store.hold()
@@ -164,7 +166,7 @@ struct SharedTurnTests {
         #expect(begin == [false, true])
     }
 
-    @Test func `a token without a refresh token, put in place for one key, takes no turn from a load of that key`() throws {
+    @Test func `an access token without a refresh token that replaces a key's token takes no turn from that key's load`() throws {
         let (scene, running) = try scene()
         scene.perform("a1") { await $0.replace(with: .hour("given")) }
         _ = scene.call("a2")

@@ -4,7 +4,7 @@ import AccessTokensTesting
 import Testing
 import TokenServiceConcurrency
 
-@Suite("Guarantee 24: a sign-out of many stored keys goes on as long as it gets on") struct StoredKeysTests {
+@Suite("Guarantee 24: a sign-out of many stored keys goes on as long as it makes progress") struct StoredKeysTests {
     private static let keys = (0..<40).map { "a\($0 + 10)" }
 
     /// Keys whose tokens are stored, without services in memory.
@@ -28,7 +28,7 @@ import TokenServiceConcurrency
         #expect(changes.changes.mapValues { $0.discarded.map(\.value) } == ["a10": ["a10"], "a11": ["a11"], "a12": ["a12"]])
     }
 
-    @Test func `a list that stops halfway is told after 5 s, and the keys that it has named are signed out`() throws {
+    @Test func `a list that stops halfway causes an error after 5 s, and the keys listed before are signed out`() throws {
         let keys = Array(Self.keys.prefix(3)), scene = try scene(keys)
         scene.stores?.pace.withLock { $0 = { [clock = scene.clock] in try await clock.sleep(for: .seconds(4)) } }
         let change = scene.signOut { _ in true }
@@ -43,7 +43,7 @@ import TokenServiceConcurrency
         #expect(scene.stores?["a12"].contents?.value == "a12")
     }
 
-    @Test func `a list that fails after some keys is told, and those are signed out`() throws {
+    @Test func `a list that fails after some keys causes an error, and the keys listed before are signed out`() throws {
         let scene = try scene(Array(Self.keys.prefix(3)))
         let named = Log<Int>()
         scene.stores?.pace.withLock {
@@ -57,7 +57,7 @@ import TokenServiceConcurrency
         #expect(changes.changes.keys.sorted() == ["a10", "a11"])
     }
 
-    @Test func `a few stores are asked at a time, so that a disk is not asked for thousands of removals within 5 s`() throws {
+    @Test func `a sign-out uses 16 stores at a time, so that a disk doesn't get thousands of removals at once`() throws {
         let scene = try scene(Self.keys)
         for key in Self.keys { scene.stores?[key].hold() }
         let change = scene.signOut { _ in true }
@@ -72,7 +72,7 @@ import TokenServiceConcurrency
         #expect(Self.keys.allSatisfy { scene.stores?[$0].contents == nil })
     }
 
-    @Test func `stores that all hang end it after 5 s, not after 5 s for each`() throws {
+    @Test func `a sign-out ends after 5 s in all if every store hangs, not after 5 s for each`() throws {
         let scene = try scene(Self.keys)
         for key in Self.keys { scene.stores?[key].hold() }
         let change = scene.signOut { _ in true }

@@ -60,7 +60,7 @@ import Testing
         #expect(callers.map(\.code) == [.loadTimedOut, nil])
     }
 
-    @Test func `two keys never ask their server at the same moment because they got their tokens at the same moment`() throws {
+    @Test func `keys that got their tokens at the same moment refresh them at different moments`() throws {
         let scene = KeyScene(isRepeatable: true)
         let keys = (0..<20).map { "\($0)" }
         for key in keys { try scene.hold(.hour("1"), for: key) }

@@ -41,7 +41,7 @@ import TokenServiceConcurrency
         #expect(try !#require(report).contains("  d  "))
     }
 
-    @Test func `shows open calls as open, and an answer without an expectation as not allowed`() throws {
+    @Test func `shows unfinished calls as open, and an answer that nothing allows as not allowed`() throws {
         let report = history(
             Bag(), .call("d", .add(7)), .call("a", .add(1)), .back("a", nil), .call("b", .take), .back("b", 3)
         ).check().report

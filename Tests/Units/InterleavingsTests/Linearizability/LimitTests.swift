@@ -12,7 +12,7 @@ import TokenServiceConcurrency
         return history
     }
 
-    @Test func `makes the verdict undecided, and an error`() throws {
+    @Test func `makes the verdict undecided, which is an error`() throws {
         let history = crowd(9, takes: [8, 7, 6, 5, 4, 3, 2, 1, 0, 99])
         guard case .undecided(let error as LinearizabilityUndecided) = history.check(stepLimit: 1000) else {
             Issue.record("decided")
@@ -26,7 +26,7 @@ import TokenServiceConcurrency
     }
 
     @Test(arguments: [(0, false), (1, false), (2, true)])
-    func `does not matter to an order found within it`(limit: Int, isDecided: Bool) {
+    func `doesn't affect an order found within it`(limit: Int, isDecided: Bool) {
         let verdict = history(
             Counter(), .call("a", .increment), .back("a", 1), .call("a", .increment), .back("a", 2)
         ).check(stepLimit: limit)
@@ -34,13 +34,13 @@ import TokenServiceConcurrency
         #expect(verdict.isUndecided == !isDecided)
     }
 
-    @Test func `does not matter to a history that is decided within it`() throws {
+    @Test func `doesn't affect a history that is decided within it`() throws {
         try crowd(4, takes: [3, 2, 1, 0, nil]).requireLinearizable()
         #expect(throws: NotLinearizable.self) { try crowd(4, takes: [3, 2, 1, 3]).requireLinearizable() }
     }
 
     // This needs the memory of dead ends: without it, more than 8! orders would be tried.
-    @Test func `is not spent on what was tried in another order`() {
+    @Test func `isn't used up by states already tried in another order`() {
         let history = History(Counter())
         let calls = (0..<16).map { history.begin("caller \($0)", .increment) }
         for call in calls { call.end(returning: 99) }
@@ -52,7 +52,7 @@ import TokenServiceConcurrency
         #expect(reads.check(stepLimit: 12 * 4096).report != nil)
     }
 
-    @Test func `is far from a thousand operations of four callers, which take a few steps each`() {
+    @Test func `is never reached by a thousand operations of four callers, which take a few steps each`() {
         var dice = Dice(seed: 7)
         var object = Register()
         let history = History(Register())
@@ -69,7 +69,7 @@ import TokenServiceConcurrency
         #expect(history.check(stepLimit: 10_000).isLinearizable)
     }
 
-    @Test func `is not spent on calls that never return and change nothing`() {
+    @Test func `isn't used up by calls that never return and change nothing`() {
         let history = History(Register())
         for _ in 0..<60 { _ = history.begin("reader", .read) }
         for value in 1...20 { history.record("writer", .write(value)) { nil } }

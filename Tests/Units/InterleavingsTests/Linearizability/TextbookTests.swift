@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `rejects a call that is answered twice`(second: Int) {
+    func `rejects a call with two answers`(second: Int) {
         let report = history(Counter(), .call("a", .increment), .back("a", 1), .back("a", second)).check().report
         #expect(
             report == """

@@ -65,7 +65,7 @@ private func lostUpdate(
 }
 
 @Suite struct `Operations that are generated` {
-    @Test func `a failing program loses whole tasks first, then the beginnings and the ends of tasks`() {
+    @Test func `shrink by whole tasks first, then from the beginnings and the ends of tasks`() {
         let program: Program = "0.1.2|3.4.5|6.7.8"
         #expect(program.smaller.prefix(5) == ["3.4.5|6.7.8", "0.1.2|6.7.8", "0.1.2|3.4.5", "2|5|8", "0|3|6"])
         #expect(Set(program.smaller).isSuperset(of: ["1.2|4.5|7.8", "0.1.2|5|6.7.8", "0.2|3.4.5|6.7.8"]))
@@ -85,7 +85,7 @@ private func lostUpdate(
         #expect(report.split(separator: "must come next").count == 2, "\(report)")
     }
 
-    @Test func `find an item that a queue gives away twice`() async throws {
+    @Test func `find an item that a queue hands out twice`() async throws {
         let error = await #expect(throws: ScheduleFailure.self) {
             try await exploreOperations([.add(1), .add(2), .take], against: Queue(items: [7])) { _ in
                 LossyQueue([7])
@@ -140,7 +140,7 @@ private func lostUpdate(
         #expect("\(first)".hasSuffix("; not all orders of jobs: the schedules are a sample") && !first.ranAllOrders)
     }
 
-    @Test func `are as many as there can be, if more are asked for`() async throws {
+    @Test func `have at most as many programs as there can be, if more are asked for`() async throws {
         let summary = try await exploreOperations(
             [.increment, .read], against: Counter(), programs: .random(50, tasks: 2...2, operationsPerTask: 1...1),
             schedules: .exhaustive()
@@ -156,7 +156,7 @@ private func lostUpdate(
         #expect(summary.ranAllOrders)
     }
 
-    @Test func `fail if one never returns, or throws`() async throws {
+    @Test func `fail if one of them never returns, or throws`() async throws {
         let error = await #expect(throws: ScheduleFailure.self) {
             try await exploreOperations([0, 1]) { _ in
             } perform: { _, operation, _ in
@@ -179,7 +179,7 @@ private func lostUpdate(
 
     private struct Refused: Error {}
 
-    @Test func `are checked by a rule of one's own`() async throws {
+    @Test func `can be checked by a rule that the test gives`() async throws {
         let error = await #expect(throws: ScheduleFailure.self) {
             try await exploreOperations(["enter", "pass"]) { simulation in
                 (simulation: simulation, inside: Tally(), outside: Tally(), most: Journal())
@@ -206,7 +206,9 @@ private func lostUpdate(
             (.replay("0.2|1"), 2, "the program 0.2|1 has operation 2, but the list has operations 0 to 1"),
             (.replay("one"), 2, "the program has no tasks; a report prints one such as \"0.1|0\""),
         ] as [(Programs, Int, String)])
-    func `must be some, in at least one task`(_ programs: Programs, _ operations: Int, _ message: String) async throws {
+    func `need at least one operation in at least one task`(_ programs: Programs, _ operations: Int, _ message: String)
+        async throws
+    {
         let problem = await #expect(throws: ExplorationProblem.self) {
             try await exploreOperations(Array(0..<operations), programs: programs) { _ in
             } perform: { _, _, _ in
@@ -227,7 +229,7 @@ private func lostUpdate(
         #expect(problem?.detail.contains("INTERLEAVINGS_PROGRAM") == true)
     }
 
-    @Test func `are so many that the run's number of schedules runs, from the run's seed`() async throws {
+    @Test func `have as many programs as the run's number of schedules needs, from the run's seed`() async throws {
         func explore() async throws -> ExplorationSummary {
             try await exploreOperations([0, 1, 2], schedules: .mixed(schedules: 4)) { _ in
             } perform: { _, _, _ in
@@ -242,7 +244,7 @@ private func lostUpdate(
         #expect(Array(usual.programs.prefix(10)) != other.programs)
     }
 
-    @Test func `are one exploration of their test`() async throws {
+    @Test func `count as one exploration of their test`() async throws {
         var overrides = Overrides()
         overrides.explorations = ExplorationCount()
         try await Overrides.$current.withValue(overrides) {
@@ -259,7 +261,7 @@ private func lostUpdate(
         #expect("\(program)" == text)
     }
 
-    @Test(arguments: ["", "|", "0|", "0.|1", "a", "-1", "0,1"]) func `aren't written otherwise`(text: String) {
+    @Test(arguments: ["", "|", "0|", "0.|1", "a", "-1", "0,1"]) func `aren't read from any other text`(text: String) {
         #expect(Program(text) == nil)
     }
 }

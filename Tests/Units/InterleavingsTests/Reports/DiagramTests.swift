@@ -83,7 +83,7 @@ import Testing
                 """)
     }
 
-    @Test func `draws a line where time moves, and says that no switch was needed`() async throws {
+    @Test func `draws a line where time moves, also for a schedule without a switch`() async throws {
         let diagram = try await diagram("", .jobs, naiveCallers)
         #expect(
             diagram == """
@@ -150,7 +150,7 @@ import Testing
                 """), "\(diagram)")
     }
 
-    @Test func `gives two tasks of the same name a column each`() async throws {
+    @Test func `gives two tasks of the same name separate columns`() async throws {
         let diagram = try await diagram("", .jobs) { simulation in
             let tasks = (1...2).map { number in simulation.spawn("caller") { simulation.log("is number \(number)") } }
             for task in tasks { try await task.value }
@@ -172,7 +172,7 @@ import Testing
         #expect(diagram.contains("writes handlers: [ƒ, ƒ]") && !diagram.contains("Function"), "\(diagram)")
     }
 
-    @Test func `makes its texts without further steps`() async throws {
+    @Test func `evaluates its texts without adding steps`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(granularity: .accesses) { simulation in
                 let account = Account()

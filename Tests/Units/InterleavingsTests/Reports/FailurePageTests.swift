@@ -102,7 +102,7 @@ import TokenServiceConcurrency
         #expect(last.allSatisfy { $0.text == "waits forever" })
     }
 
-    @Test func `parts the schedules at the switch that makes the failure`() async throws {
+    @Test func `separates the schedules at the switch that makes the failure`() async throws {
         let found = try await failure(.exhaustive(), granularity: .accesses, Races.lostUpdate)
         let contents = try contents(of: FailurePage(found))
         let parting = try #require(contents.parting)
@@ -151,7 +151,7 @@ import TokenServiceConcurrency
         #expect(contents.passing == nil && contents.parting == nil)
     }
 
-    @Test func `looks for no passing schedule unless it is asked for`() async throws {
+    @Test func `searches for a passing schedule only if it is asked to`() async throws {
         let runs = Tally()
         let failure = try await InterleavingsTests.failure(.replay("")) { simulation in
             runs.next()
@@ -164,7 +164,7 @@ import TokenServiceConcurrency
         #expect(try contents(of: FailurePage(failure)).verdict.hasSuffix("this one can't be repeated, or there was no search."))
     }
 
-    @Test func `shows what the code says as text, whatever it is`() async throws {
+    @Test func `shows any text of the program as plain text`() async throws {
         let texts = [
             "</script><script>alert(1)</script>", "<!-- <script>", "<img src=x onerror=alert(1)>", "\" onclick=\"alert(1)",
             "\\\"",

@@ -45,7 +45,7 @@ struct Sketch {
         #expect(sketch.rows.count == 21)
     }
 
-    @Test func `aligns its columns beside wide letters`() {
+    @Test func `aligns its columns with wide characters`() {
         var sketch = Sketch(["日本", "👩‍👩‍👧 family", "c"])
         sketch.step("日本", ["トークン"])
         sketch.step("👩‍👩‍👧 family", ["✅ done"])
@@ -73,7 +73,7 @@ struct Sketch {
         #expect(sketch.text.unicodeScalars.count < 5_000)
     }
 
-    @Test func `gives each task a column, also one that says nothing`() {
+    @Test func `gives each task a column, even if it logs nothing`() {
         var sketch = Sketch(["a"])
         sketch.step("a", ["works"])
         sketch.step("a.1")
@@ -89,7 +89,7 @@ struct Sketch {
             ])
     }
 
-    @Test func `folds the children that say nothing where there are many`() {
+    @Test func `folds the child tasks that log nothing if there are many`() {
         var sketch = Sketch(["a"])
         sketch.step("a", ["works"])
         for number in 1...20 { sketch.step("a.\(number)", number == 15 ? ["says so"] : []) }
@@ -129,7 +129,7 @@ struct Sketch {
         #expect(sketch.rows[60] == "  60  ● turn 60")
     }
 
-    @Test func `folds what a livelock repeats`() {
+    @Test func `folds the steps that a livelock repeats`() {
         var sketch = Sketch(["a", "b"])
         sketch.step("a", ["begins"])
         for _ in 1...400 {
@@ -148,7 +148,7 @@ struct Sketch {
             ])
     }
 
-    @Test func `is only the reason where there was no trace`() {
+    @Test func `is only the reason if there is no trace`() {
         #expect(Sketch([]).text == "✘ CancellationError()")
     }
 

@@ -29,7 +29,7 @@ import TokenServiceConcurrency
         #expect(usual.svg.contains(", the usual order"))
     }
 
-    @Test func `tells a requirement of Swift Testing apart where no module of ours knows it`() async throws {
+    @Test func `explains a requirement of Swift Testing in a target without InterleavingsTesting`() async throws {
         let caught = Lock<(any Error)?>(nil)
         withKnownIssue("This issue is intended: the test needs the error of a failed #require, which also records an issue.") {
             do { try #require(Bool(false)) } catch { caught.withLock { $0 = error } }
@@ -54,7 +54,7 @@ import TokenServiceConcurrency
         #expect(found.diagram.contains("\n   3  │         │         ● loads 1\n"), "\(found.diagram)")
     }
 
-    @Test func `folds a livelock`() async throws {
+    @Test func `folds the steps of a livelock`() async throws {
         let found = try await failure(.replay(""), stepLimit: 2_000) { simulation in
             for name in ["a", "b"] { simulation.spawn(name) { while true { await Task.yield() } } }
         }
