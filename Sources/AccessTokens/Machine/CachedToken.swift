@@ -370,7 +370,7 @@ extension RefreshPolicy {
 
 extension Duration {
     /// The same as `/`, which takes a thousand instructions on Linux; a load divides six times.
-    fileprivate func divided(by divisor: Int) -> Duration {
+    func divided(by divisor: Int) -> Duration {
         Duration(attoseconds: attoseconds / Int128(divisor))
     }
 
