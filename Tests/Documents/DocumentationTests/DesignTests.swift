@@ -114,9 +114,11 @@ struct DesignTests {
             let page = try text("Docs/Decisions/\(name)")
             let lines = page.components(separatedBy: "\n")
             #expect(lines.count { $0.hasPrefix("## ") } >= 1, "\(name)")
-            let numbers = lines.compactMap { $0.firstMatch(of: /^\| (\d+)\. /).map { String($0.1) } }
-            let rows = lines.count { $0.hasPrefix("| ") && !$0.hasPrefix("| decision ") }
-            #expect(numbers.count == rows && Set(numbers).count == rows, "\(name)")
+            let decisions = page.matches(of: /(?m)^\| decision \|.*\n\|-.*\n((?:\|.*\n?)*)/).flatMap {
+                $0.1.split(separator: "\n")
+            }
+            let numbers = decisions.compactMap { $0.firstMatch(of: #/^\| (\d+)\. /#).map { String($0.1) } }
+            #expect(!numbers.isEmpty && numbers.count == decisions.count && Set(numbers).count == numbers.count, "\(name)")
             for line in lines where line.hasPrefix("| ") {
                 let cells = line.dropFirst(2).dropLast(2).components(separatedBy: " | ")
                 #expect(cells.count == 3 && cells.allSatisfy { !$0.isEmpty }, "\(name): \(line)")

@@ -52,7 +52,7 @@ actor ReportScreen {
         (ScriptedFailure(), ReportScreen.State.failed),
         (ScriptedFailure(.signIn), .signIn),
     ])
-    func `tells a refused grant from a network failure`(
+    func `tells a refused grant from a bad network`(
         failure: ScriptedFailure, state: ReportScreen.State
     ) async throws {
         let loader = ScriptedLoader()
@@ -65,7 +65,7 @@ actor ReportScreen {
         #expect(await screen.state == state)
     }
 
-    @Test func `waits for ten seconds at most`() async throws {
+    @Test func `waits ten seconds and no longer`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
         let tokens = TokenService(environment: .init(clock: clock), loader: loader)
@@ -78,7 +78,7 @@ actor ReportScreen {
         #expect(await screen.state == .failed)
     }
 
-    @Test func `asks the user to sign in when the session has ended`() async throws {
+    @Test func `asks to sign in when the session has ended`() async throws {
         let clock = ManualClock()
         let server = SimulatedAuthorizationServer(
             clock: clock, rotatesRefreshTokens: true)

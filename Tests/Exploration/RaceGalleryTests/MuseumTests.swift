@@ -64,6 +64,11 @@ import TokenServiceConcurrency
     static let strategies = [Strategy.mixed(schedules: 1_000), .exhaustive(preemptions: 2, limit: 5_000)]
     #endif
 
+    /// The problem without the places where tasks wait, which change with the sources.
+    static func text(of problem: ExplorationProblem) -> String {
+        problem.description.replacing(#/ in \S+ at [^,\s]+:\d+/#, with: "")
+    }
+
     @Test func `the museum has the numbers 1 to 38, each with a lesson, a source and a promise`() {
         #expect(Exhibit.all.map(\.number) == Array(1...38))
         #expect(Exhibit.all.allSatisfy { !$0.lesson.isEmpty && !$0.source.isEmpty && Self.promises[$0.number] != nil })
@@ -84,7 +89,7 @@ import TokenServiceConcurrency
         for failure in [first, again] {
             let problem = try #require(failure.underlying as? ExplorationProblem)
             #expect(problem.code == (Self.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
-            #expect(problem.description.contains(promise))
+            #expect(Self.text(of: problem).contains(promise))
         }
         // A plain Boolean: otherwise the testing library would describe every step of both operands.
         let isSame = first.trace == again.trace

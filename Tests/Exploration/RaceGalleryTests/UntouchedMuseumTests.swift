@@ -30,7 +30,7 @@ import TokenServiceConcurrency
         for failure in [first, again] {
             let problem = try #require(failure.underlying as? ExplorationProblem)
             #expect(problem.code == (`The museum`.deadlocks.contains(exhibit.number) ? .deadlock : .requirement))
-            #expect(problem.description.contains(promise), "\(problem)")
+            #expect(`The museum`.text(of: problem).contains(promise), "\(problem)")
         }
         #if DEBUG
         #expect(first.number <= 16, "as the guide says")

@@ -112,14 +112,22 @@ struct RotationTests {
 struct TellingStore: TokenStore {
     let saves: AsyncStream<String>
     private let saved: AsyncStream<String>.Continuation
+    private let stored = StoredTokens()
 
     init() {
         (saves, saved) = AsyncStream.makeStream()
     }
 
-    @concurrent func load() async -> StoredToken? { nil }
-    @concurrent func save(_ token: StoredToken) async { saved.yield(token.token.refreshToken ?? "") }
-    @concurrent func remove() async {}
+    @concurrent func load() async -> StoredToken? { stored.token.withLock { $0 } }
+    @concurrent func save(_ token: StoredToken) async {
+        stored.token.withLock { $0 = token }
+        saved.yield(token.token.refreshToken ?? "")
+    }
+    @concurrent func remove() async { stored.token.withLock { $0 = nil } }
+}
+
+private final class StoredTokens: Sendable {
+    let token = Lock<StoredToken?>(nil)
 }
 
 /// A server that issues numbered refresh tokens, each good for one use.
