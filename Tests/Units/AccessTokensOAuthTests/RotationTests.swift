@@ -100,7 +100,11 @@ struct RotationTests {
         }
         var saves = store.saves.makeAsyncIterator()
         #expect(await [saves.next(), saves.next()] == ["0", "1"], "it survives a crash")
-        clock.advance(by: .seconds(pause))
+        // 40 s have passed.
+        clock.advance(by: .seconds(pause - 45))
+        await #expect(throws: TokenServiceError.self) { try await service.retrieveToken() }
+        #expect(transport.requests.count == 1, "not before the pause has passed")
+        clock.advance(by: .seconds(50))
         #expect(try await service.retrieveToken().refreshToken == "2")
         let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(forms.map { $0.contains("refresh_token=0") } == [true, false])
