@@ -288,6 +288,7 @@ extension GrantKeeper {
     ) {
         guard lost.isWrite, let lastWrite else { return }
         _ = handOver(found, by: lost, &outbox)
+        if failure == nil, lost.handsOver { owesHandOver = false }
         if lastWrite.id == lost.id {
             note(failure, at: now)
         } else if !operations.dropFirst().contains(where: \.isWrite) {
@@ -416,7 +417,9 @@ extension GrantKeeper {
         count += 1
         var operation = Operation(
             id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
-            handsOver: handsOver || owesHandOver || dropped.contains(where: \.handsOver), isLate: isLate)
+            handsOver: handsOver || dropped.contains(where: \.handsOver), isLate: isLate)
+        // What a read before a load finds is another service's, which counts.
+        if operation.isWrite, owesHandOver { operation.handsOver = true }
         for other in dropped where !other.fences.isEmpty {
             operation.fences += other.fences
             // Merging must not extend a fence's deadline.

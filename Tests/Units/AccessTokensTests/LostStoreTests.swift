@@ -83,6 +83,21 @@ struct LostStoreTests {
         #expect(scene.call().value?.value == "a")
     }
 
+    @Test func `57: after a lost sign-in has been saved after all, another service's session is adopted, not given up`() {
+        let store = LosingStore(), scene = Scene(isRepeatable: false, store: store)
+        store.lose()
+        _ = scene.signIn(with: .granted("a"))
+        scene.advance(by: .seconds(95))
+        store.work()
+        store.find()
+        scene.advance(by: .seconds(3_600))
+        #expect(store.log == ["load", "save a"])
+        let received = Date(timeIntervalSince1970: ManualClock().now.duration(to: scene.clock.now) / .seconds(1))
+        _ = scene.stage.start { try await store.save(StoredToken(.granted("x"), received: received)) }
+        #expect(scene.call().code == .reset)
+        #expect(scene.call().value?.value == "x" && scene.loader.loadCount == 0 && scene.discards.isEmpty)
+    }
+
     @Test func `46: a save that never ends delays a sign-out's removal only until it counts as lost, without any caller`() throws
     {
         let store = LosingStore(), scene = Scene(store: store)

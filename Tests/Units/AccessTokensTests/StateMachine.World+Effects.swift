@@ -25,9 +25,10 @@ extension World {
                 if case .load = operation.kind {
                     check(!machine.isDrained, "a drained service asks no store")
                     let spends = !machine.isRepeatable && machine.keeper.grant.token?.refreshToken != nil
+                    let isFirst = operation.generation == 0 && loads.isEmpty || operation.generation == foundEmpty
                     check(
-                        machine.keeper.isUnread ? operation.generation == 0 && loads.isEmpty : spends,
-                        "57: only the first miss and a load that spends a refresh token ask the store")
+                        machine.keeper.isUnread ? isFirst : spends,
+                        "57: only a first miss, of a session or after another's sign-out, and a load that spends ask the store")
                 }
                 running = operation
             case .saveLentGrant: check(false, "nobody lends this service its grant")

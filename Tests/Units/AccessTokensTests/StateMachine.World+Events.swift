@@ -235,7 +235,8 @@ extension World {
             default: check(false, "a caller waits for the current flight")
             }
             if !insists, let good, good.isValid(at: now), machine.flights > before {
-                check((until ?? .forever) - now < Self.lifetime / 2, "56: half of a token's life passes before a demand ends it")
+                let half = (good.token.lifetime ?? .forever) / 2
+                check((until ?? .forever) - now < half, "56: half of a token's life passes before a demand ends it")
             }
             return seen
         }
@@ -272,6 +273,7 @@ extension World {
         if isFence {
             let isAdopted = machine.keeper.grant.token == token && machine.state.flight == nil
             check(isAdopted, "57: what the store has counts, even nothing")
+            if token == nil { foundEmpty = machine.session.generation }
             refused = nil
             bar(held)
             rebear()

@@ -55,6 +55,8 @@ struct World: Sendable {
     var running: GrantKeeper.Operation?
     /// The last save or removal that was considered lost, and may still end.
     var lost: GrantKeeper.Operation?
+    /// The generation that another service's sign-out began.
+    var foundEmpty: Int?
     /// Fences whose callers wait for the store.
     var fences: Set<Int> = []
     /// The grants that the last event gave up.
