@@ -688,6 +688,8 @@ extension TokenService.StateMachine {
     /// Continues a refresh after the store was read for it, unless a token has arrived meanwhile.
     private mutating func refresh(after check: Flight, at now: Duration) {
         guard check.isCheck, !keeper.isShared, !isDrained, check.publications == publications, now < check.limit else { return }
+        // A save that was lost may have ended meanwhile, so that the last one is repeated.
+        guard isAwaited || !spendsGrant || !keeper.isBehind else { return }
         startLoad(callers: check.callers, until: check.limit, at: now)
     }
 

@@ -261,7 +261,11 @@ extension World {
         guard let operation = running else { return }
         running = nil
         let isOwn = token != nil && token == machine.keeper.grant.token
-        if let token, !isOwn, machine.session.generation > 0 { born[token.value]?.generation = -1 }
+        let isAdopted = machine.keeper.isUnread && operation.generation == foundEmpty
+        if let token, !isOwn, machine.session.generation > 0 {
+            // After another service's sign-out the next token is that of its next user.
+            born[token.value]?.generation = isAdopted ? machine.session.generation : -1
+        }
         let rereads = machine.state.flight?.id == operation.flight && !operation.isWrite && !machine.keeper.isUnread
         let session = machine.session.generation, waits = isWaiting
         machine.storeEnded(operation, found: token.map { ($0, Self.step) }, error.map { .init(error: $0) }, at: now)
@@ -271,8 +275,8 @@ extension World {
         let isFence = machine.session.generation > session
         check(isFence == (error == nil && !isOwn), "57: another service's change is a fence, and nothing else is")
         if isFence {
-            let isAdopted = machine.keeper.grant.token == token && machine.state.flight == nil
-            check(isAdopted, "57: what the store has counts, even nothing")
+            let counts = machine.keeper.grant.token == token && machine.state.flight == nil
+            check(counts, "57: what the store has counts, even nothing")
             if token == nil { foundEmpty = machine.session.generation }
             refused = nil
             bar(held)

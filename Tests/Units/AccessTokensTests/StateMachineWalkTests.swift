@@ -72,6 +72,18 @@ import Testing
         await walk(from: World(callers: Self.callers, isRepeatable: isRepeatable))
     }
 
+    /// What a walk of a release build has found.
+    @Test func `50: no refresh ahead begins if a lost save ended during the read before it, so that the last one is repeated`() {
+        var world = World(callers: 1, isRepeatable: false, hasStore: true)
+        let path: [World.Event] = [
+            .replaceExpired, .replace, .tick, .tick, .tick, .storeEnds, .refreshAhead, .lostEnds, .storeFails, .storeEnds,
+            .refreshAhead, .storeFails,
+        ]
+        for event in path { world.perform(event) }
+        #expect(world.violation == nil)
+        #expect(world.loads.count == 1)
+    }
+
     private func walk(from start: World, visits: Int = .max) async {
         var walk = Walk(from: start)
         while walk.visits < visits, let world = await walk.next() {
