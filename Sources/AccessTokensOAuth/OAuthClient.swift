@@ -41,7 +41,7 @@ public struct OAuthClient: Sendable {
     let acceptedTokenTypes: Set<String>
     let proof: (any TokenProof)?
     let lifetimeWhenMissing: Duration?
-    let keptMembers: Set<String>
+    let keptMembers: Set<String>, shownMembers: Set<String>
     let additionalHeaders: [String: String]
     let additionalParameters: Form
     let transport: any TokenTransport
@@ -65,6 +65,8 @@ public struct OAuthClient: Sendable {
     ///     only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
     ///   - keptMembers: The names of other members of an answer, texts or numbers, that are kept as `AccessToken.members`, such as
     ///     `id_token` or `instance_url`. After a refresh, those that the answer doesn't have stay as they were.
+    ///   - shownMembers: The names of those kept members that are no secrets, so that a token's description shows them, as long as
+    ///     the token hasn't been stored.
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
     ///   - additionalHeaders: More headers of each request, such as `User-Agent`. No text shows their values.
     ///   - additionalParameters: More parameters of each token request, such as a tenant.
@@ -83,6 +85,7 @@ public struct OAuthClient: Sendable {
         acceptedTokenTypes: Set<String>? = nil,
         lifetimeWhenMissing: Duration? = .seconds(300),
         keeping keptMembers: Set<String> = [],
+        showing shownMembers: Set<String> = [],
         proof: (any TokenProof)? = nil,
         additionalHeaders: [String: String] = [:],
         additionalParameters: Form = [:],
@@ -98,6 +101,7 @@ public struct OAuthClient: Sendable {
         self.proof = proof
         self.lifetimeWhenMissing = lifetimeWhenMissing
         self.keptMembers = keptMembers
+        self.shownMembers = shownMembers
         self.transport = transport
         self.timeLimit = timeLimit
         self.wallClock = wallClock
@@ -226,8 +230,8 @@ public struct OAuthClient: Sendable {
         }
         return ResponseReader(
             response: response, asked: asked, secrets: secrets, acceptedTokenTypes: acceptedTokenTypes,
-            lifetimeWhenMissing: lifetimeWhenMissing, keptMembers: keptMembers, reading: reading, proof: answered,
-            assertionTime: assertionTime, now: wallClock())
+            lifetimeWhenMissing: lifetimeWhenMissing, keptMembers: keptMembers, shownMembers: shownMembers,
+            reading: reading, proof: answered, assertionTime: assertionTime, now: wallClock())
     }
 }
 

@@ -17,7 +17,7 @@ struct ResponseReader {
     let acceptedTokenTypes: Set<String>
     let lifetimeWhenMissing: Duration?
     /// The names of the members that a token keeps.
-    let keptMembers: Set<String>
+    let keptMembers: Set<String>, shownMembers: Set<String>
     /// How the program reads the answer to a grant.
     let reading: @Sendable (ResponseMembers, Int) -> ResponseReading
     let proof: Answered?
@@ -35,7 +35,7 @@ struct ResponseReader {
 
     init(
         response: TransportResponse, asked: OAuthError.Asked? = nil, secrets: [String], acceptedTokenTypes: Set<String>,
-        lifetimeWhenMissing: Duration?, keptMembers: Set<String> = [],
+        lifetimeWhenMissing: Duration?, keptMembers: Set<String> = [], shownMembers: Set<String> = [],
         reading: @escaping @Sendable (ResponseMembers, Int) -> ResponseReading = { _, _ in .asUsual },
         proof: Answered? = nil, assertionTime: Date? = nil, now: Date
     ) {
@@ -47,7 +47,7 @@ struct ResponseReader {
         self.assertionTime = assertionTime
         self.acceptedTokenTypes = acceptedTokenTypes
         self.lifetimeWhenMissing = lifetimeWhenMissing
-        self.keptMembers = keptMembers
+        (self.keptMembers, self.shownMembers) = (keptMembers, shownMembers)
         self.reading = reading
         self.now = now
         members = ResponseMembers(response.body, canBeForm: true)
@@ -195,7 +195,7 @@ struct ResponseReader {
             read.value, tokenType: type, lifetime: lifetime, refreshIn: refreshIn, scope: read.scope ?? keptScope,
             refreshToken: refreshToken,
             refreshTokenExpiration: read.refreshTokenExpiration ?? expiration(of: refreshToken, replacing: previous),
-            keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil, members: kept)
+            keyThumbprint: type.lowercased() == "dpop" ? proof?.keyThumbprint : nil, members: kept, showing: shownMembers)
     }
 
     private func text(_ name: String) throws(OAuthError) -> String? {

@@ -13,7 +13,8 @@ public import Foundation
 /// it.
 ///
 /// A token is *the same token* as another when their ``value`` is the same string; `==` compares every field.
-/// No description, dump or mirror of a token shows ``value``, ``refreshToken`` or any other text that the server wrote.
+/// No description, dump or mirror of a token shows ``value``, ``refreshToken`` or any other text that the server wrote, except for
+/// ``members`` that the program declares to be no secrets.
 ///
 /// Source: RFC 6749 §5.1 (the fields), §1.4 and §1.5 (access and refresh token).
 public struct AccessToken: Sendable {
@@ -33,6 +34,7 @@ public struct AccessToken: Sendable {
     ///   - refreshTokenExpiration: When the refresh token itself expires, on the wall clock; `nil`: never, or it isn't known.
     ///   - keyThumbprint: The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it.
     ///   - members: What else came with the token and is to be kept with it, such as an `id_token` or the address of an instance.
+    ///   - shownMembers: The names of those members that are no secrets, so that descriptions of the token show them. Not stored.
     public init(
         _ value: String,
         tokenType: String = "Bearer",
@@ -42,49 +44,56 @@ public struct AccessToken: Sendable {
         refreshToken: String? = nil,
         refreshTokenExpiration: Date? = nil,
         keyThumbprint: String? = nil,
-        members: [String: String] = [:]
+        members: [String: String] = [:],
+        showing shownMembers: Set<String> = []
     ) {
-        storage = Storage(
+        let fields = Fields(
             value: value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
-            refreshToken: refreshToken, refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint,
-            members: members, created: ContinuousClock.now)
+            refreshToken: refreshToken, refreshTokenEnd: Self.seconds(refreshTokenExpiration), keyThumbprint: keyThumbprint,
+            members: members)
+        storage = Storage(fields, showing: shownMembers)
+    }
+
+    private init(_ fields: Fields, shownAs other: AccessToken) {
+        storage = Storage(fields, showing: other.storage.shownMembers)
     }
 
     /// The access token itself: a secret, for the `Authorization` header and nothing else.
-    public var value: String { storage.value }
+    public var value: String { storage.fields.value }
 
     /// How requests carry the token, nearly always `Bearer`.
-    public var tokenType: String { storage.tokenType }
+    public var tokenType: String { storage.fields.tokenType }
 
     /// How long the token is valid, counted from the start of its load; `nil`: until it is invalidated.
-    public var lifetime: Duration? { storage.lifetime }
+    public var lifetime: Duration? { storage.fields.lifetime }
 
     /// When the authorization server suggests refreshing the token, counted from the start of its load.
-    public var refreshIn: Duration? { storage.refreshIn }
+    public var refreshIn: Duration? { storage.fields.refreshIn }
 
     /// The granted scopes, separated by spaces; `nil` when the server granted what was asked for.
-    public var scope: String? { storage.scope }
+    public var scope: String? { storage.fields.scope }
 
     /// The refresh token for the next load: a secret that outlives the access token.
-    public var refreshToken: String? { storage.refreshToken }
+    public var refreshToken: String? { storage.fields.refreshToken }
 
     /// When the refresh token itself expires, on the wall clock; `nil`: never, or the server didn't say.
     ///
     /// Lets a program ask its user in time to sign in again. It is advice: no loader trusts a clock, so the refresh token is
     /// presented whatever the date, and the server decides.
     public var refreshTokenExpiration: Date? {
-        storage.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.refreshTokenEnd) : nil
+        storage.fields.refreshTokenEnd.isFinite ? Date(timeIntervalSinceReferenceDate: storage.fields.refreshTokenEnd) : nil
     }
 
     /// The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it (RFC 9449 §6).
     ///
     /// A service hands out such a token from its store only if its ``TokenLoader/keyThumbprint`` is the same.
-    public var keyThumbprint: String? { storage.keyThumbprint }
+    public var keyThumbprint: String? { storage.fields.keyThumbprint }
 
-    /// What else came with the token, by name: secrets, since a server may write one anywhere.
+    /// What else came with the token, by name: secrets, since a server may write one anywhere, unless the program says otherwise.
     ///
-    /// A store keeps them with the token. `OAuthClient(keeping:)` says which members of an answer are kept.
-    public var members: [String: String] { storage.members }
+    /// A store keeps them with the token. `OAuthClient(keeping:showing:)` says which members of an answer are kept, and which of
+    /// them are no secrets.
+    public var members: [String: String] { storage.fields.members }
 
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
     ///
@@ -92,38 +101,35 @@ public struct AccessToken: Sendable {
     /// check reads the machine's monotonic clock; ``TokenService`` never uses it. Ask the service for a token instead of keeping
     /// one.
     public var isValid: Bool {
-        guard let lifetime = storage.lifetime else { return true }
+        guard let lifetime = storage.fields.lifetime else { return true }
         return storage.created.duration(to: .now) < lifetime
     }
 
-    private final class Storage: Sendable {
+    /// In seconds since 2001.
+    private static func seconds(_ end: Date?) -> Double { end?.timeIntervalSinceReferenceDate ?? .infinity }
+
+    /// What two equal tokens have in common.
+    private struct Fields: Sendable, Hashable {
         let value: String
         let tokenType: String
-        let lifetime: Duration?
-        let refreshIn: Duration?
-        let scope: String?
-        let refreshToken: String?
-        /// In seconds since 2001; infinite if it never expires, which takes less memory than an optional date.
-        let refreshTokenEnd: Double
+        var lifetime: Duration?
+        var refreshIn: Duration?
+        var scope: String?
+        var refreshToken: String?
+        /// Infinite if it never expires, which takes less memory than an optional date.
+        var refreshTokenEnd: Double
         let keyThumbprint: String?
         let members: [String: String]
-        let created: ContinuousClock.Instant
+    }
 
-        init(
-            value: String, tokenType: String, lifetime: Duration?, refreshIn: Duration?, scope: String?,
-            refreshToken: String?, refreshTokenExpiration: Date?, keyThumbprint: String?, members: [String: String],
-            created: ContinuousClock.Instant
-        ) {
-            self.value = value
-            self.tokenType = tokenType
-            self.lifetime = lifetime
-            self.refreshIn = refreshIn
-            self.scope = scope
-            self.refreshToken = refreshToken
-            refreshTokenEnd = refreshTokenExpiration?.timeIntervalSinceReferenceDate ?? .infinity
-            self.keyThumbprint = keyThumbprint
-            self.members = members
-            self.created = created
+    private final class Storage: Sendable {
+        let fields: Fields
+        let shownMembers: Set<String>
+        let created = ContinuousClock.now
+
+        init(_ fields: consuming Fields, showing shownMembers: Set<String>) {
+            self.fields = fields
+            self.shownMembers = shownMembers
         }
     }
 }
@@ -137,29 +143,24 @@ extension AccessToken {
 
     /// The same token with the refresh token of another, or without one.
     package func with(grantOf other: AccessToken?) -> AccessToken {
-        AccessToken(
-            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope,
-            refreshToken: other?.refreshToken, refreshTokenExpiration: other?.refreshTokenExpiration,
-            keyThumbprint: keyThumbprint, members: members)
+        var fields = storage.fields
+        fields.refreshToken = other?.refreshToken
+        fields.refreshTokenEnd = Self.seconds(other?.refreshTokenExpiration)
+        return AccessToken(fields, shownAs: self)
     }
 
     /// The same token with its scope filled in.
     package func with(scope: String) -> AccessToken {
-        AccessToken(
-            value, tokenType: tokenType, lifetime: lifetime, refreshIn: refreshIn, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: keyThumbprint, members: members)
+        var fields = storage.fields
+        fields.scope = scope
+        return AccessToken(fields, shownAs: self)
     }
 }
 
 extension AccessToken: Hashable {
     /// Compares every field of the two tokens, but not when they were created.
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
-        left.storage === right.storage
-            || (left.value == right.value && left.tokenType == right.tokenType && left.lifetime == right.lifetime
-                && left.refreshIn == right.refreshIn && left.scope == right.scope
-                && left.refreshToken == right.refreshToken
-                && left.refreshTokenExpiration == right.refreshTokenExpiration && left.keyThumbprint == right.keyThumbprint
-                && left.members == right.members)
+        left.storage === right.storage || left.storage.fields == right.storage.fields
     }
 
     /// Hashes the token's identity, its string.
@@ -168,7 +169,8 @@ extension AccessToken: Hashable {
     }
 }
 
-/// The description repeats nothing that the server wrote, since a server may write a secret anywhere.
+/// The description repeats nothing that the server wrote, since a server may write a secret anywhere, except for members that the
+/// program has declared to be no secrets.
 extension AccessToken: Redacted {
     /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
     package var text: String {
@@ -177,6 +179,11 @@ extension AccessToken: Redacted {
         if let lifetime { parts.append("lifetime \(lifetime.shown)") }
         if let count = scope?.split(separator: " ").count { parts.append("\(count) scope\(count == 1 ? "" : "s")") }
         if refreshToken != nil { parts.append("with a refresh token") }
+        let secrets = [value, refreshToken ?? value]
+        for name in storage.shownMembers.sorted() {
+            guard let text = members[name], !secrets.contains(where: { text.contains($0) }) else { continue }
+            parts.append("\(name): \(String(text.prefix(100)).debugDescription)")
+        }
         return "AccessToken(\(parts.joined(separator: ", ")))"
     }
 }
@@ -190,8 +197,8 @@ extension AccessToken {
     /// The grant may still be good, and a sign-out has to revoke it.
     func usable(with keyThumbprint: String?) -> AccessToken {
         guard !isBound(onlyTo: keyThumbprint) else { return self }
-        return AccessToken(
-            value, tokenType: tokenType, lifetime: .zero, scope: scope, refreshToken: refreshToken,
-            refreshTokenExpiration: refreshTokenExpiration, keyThumbprint: self.keyThumbprint, members: members)
+        var fields = storage.fields
+        (fields.lifetime, fields.refreshIn) = (.zero, nil)
+        return AccessToken(fields, shownAs: self)
     }
 }

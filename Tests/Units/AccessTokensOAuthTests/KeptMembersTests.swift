@@ -33,6 +33,14 @@ import Testing
         #expect(try await token(#"{"access_token":"c"}"#).members.isEmpty, "another grant has nothing of it")
     }
 
+    @Test func `a refresh token that is saved from an unusable answer keeps the members`() async throws {
+        let first = try await token(#"{"access_token":"a","refresh_token":"r","id_token":"i"}"#)
+        let error = await #expect(throws: SalvagedGrant.self) {
+            try await token(#"{"access_token":"two\nlines","refresh_token":"r2"}"#, replacing: first)
+        }
+        #expect(error?.grant.refreshToken == "r2" && error?.grant.members == ["id_token": "i"])
+    }
+
     @Test func `no text of a token shows its kept members`() async throws {
         let token = try await token(#"{"access_token":"a","id_token":"SECRET-1"}"#)
         var dumped = ""
@@ -40,6 +48,29 @@ import Testing
         for text in ["\(token)", String(reflecting: token), dumped, "\(Mirror(reflecting: token).children.map { $0 })"] {
             #expect(!text.contains("SECRET"))
         }
+    }
+
+    @Test func `a token's description shows the members that the program declares no secrets, and nothing else of the answer`()
+        async throws
+    {
+        let client = try OAuthClient(
+            id: "app", tokenURL: try #require(Self.url), keeping: ["realm_id", "id_token", "note", "long"],
+            showing: ["realm_id", "note", "long", "scope", "refresh_token"],
+            transport: FixedAnswer(
+                body: Data(
+                    #"""
+                    {"access_token":"SECRET-1","refresh_token":"SECRET-2","scope":"SECRET-3","id_token":"SECRET-4","realm_id":"eu\n1",
+                    "note":"for SECRET-1","long":"\#(String(repeating: "x", count: 1_000))"}
+                    """#.utf8)))
+        let token = try await client.token(for: .clientCredentials()).token
+        let copies = [token, token.with(grantOf: nil), token.with(scope: "a b")]
+        for text in copies.flatMap({ ["\($0)", String(reflecting: $0)] }) {
+            #expect(text.contains(#"realm_id: "eu\n1""#) && !text.contains("SECRET") && !text.contains("\n") && text.count < 300)
+        }
+        let stored = try StoredToken(
+            serialized: StoredToken(token, received: Date(timeIntervalSince1970: 0)).serialized())
+        #expect(stored.token == token && !"\(stored)".contains("realm_id"))
+        #expect("\(AccessToken("a", members: ["x": "y"]))" == "\(AccessToken("a"))")
     }
 
     @Test func `stored bytes contain the kept members, and a token without any has the same bytes as before`() throws {
