@@ -27,7 +27,8 @@ import TokenServiceConcurrency
 /// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
 ///
 /// A 401 may demand another sign-in instead: a stronger or a newer one (RFC 9470), or one with claims (Azure's continuous access
-/// evaluation). Then the closure `meetingClaims` gets a token, in the same way.
+/// evaluation). Then the closure `meetingClaims` gets a token, in the same way: one that lists fewer scopes than the current one
+/// is installed only if the server accepts it.
 ///
 /// Source: RFC 6750 §3.1; RFC 9470 §3.
 public final class StepUp: Sendable {
@@ -136,7 +137,8 @@ public final class StepUp: Sendable {
 
     /// Gets a token that a challenge demands, instead of one that it was the answer to.
     private func meet(
-        _ challenge: AuthenticationChallenge, insteadOf narrow: AccessToken, in session: OriginTokens.Session
+        _ challenge: AuthenticationChallenge, insteadOf narrow: AccessToken, in session: OriginTokens.Session,
+        sending send: (AccessToken) async throws -> Response
     ) async throws -> Gain {
         let current = try await session.token(), service = session.service, generation = service.currentGeneration
         let text = Lack.claims(challenge).text
@@ -149,20 +151,11 @@ public final class StepUp: Sendable {
             return current.value != narrow.value ? .token(current) : .nothing
         }
         let token = current.scope.map { brought.with(scope: brought.scope ?? $0) } ?? brought
-        let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
-        let installed = await service.widen(to: token, seen: session.generation) { latest in
-            // What can't be sent is handed over, with its grant.
-            (try? usable.get()) != nil
-                && (latest?.value == current.value || StepUpScopes.covers(token.scope, latest?.scope ?? ""))
-        }
-        _ = try usable.get()
-        // The user has signed out, or the program has installed a token with other scopes.
-        guard let installed else { return .token(try await session.token()) }
-        state.withLock { state in
+        return try await install(
+            token, insteadOf: current, of: generation, in: session, sending: send, orSending: { $0.value != narrow.value }
+        ) { state, _ in
             state.met = (text, token.value.hashValue)
-            if service === state.vainService, state.vainGeneration == generation { state.vainGeneration = installed }
         }
-        return .token(token)
     }
 
     /// Gets a token with what a server wants, instead of one that it has answered with `insufficient_scope`.
@@ -175,7 +168,7 @@ public final class StepUp: Sendable {
         try await line.turn {
             let wanted: String
             switch lack {
-            case .claims(let challenge): return try await meet(challenge, insteadOf: narrow, in: session)
+            case .claims(let challenge): return try await meet(challenge, insteadOf: narrow, in: session, sending: send)
             case .scope(let scope): wanted = scope
             }
             // Another request's step-up may already have got the scope.
@@ -188,33 +181,52 @@ public final class StepUp: Sendable {
             let brought = try await widen(scope, current)
             // A token without a scope has the requested one (RFC 6749 §5.1). Stored in the token, the scope outlives the service.
             let token = brought.with(scope: brought.scope ?? scope)
-            let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
-            let isUsable = (try? usable.get()) != nil, keepsAll = StepUpScopes.covers(token.scope, current.scope ?? "")
-            let answer = isUsable && !keepsAll ? await Result { try await send(token) } : nil
-            let isEnough = isUsable && (answer?.isAccepted ?? true)
-            let installed = await service.widen(to: token, seen: session.generation) { latest in
-                let scopes = latest?.scope ?? ""
-                // What the user has consented to replaces the token that was asked about, and no other.
-                return isEnough
-                    && (StepUpScopes.covers(token.scope, scopes) || !keepsAll && StepUpScopes.covers(current.scope, scopes))
-            }
-            guard let installed else {
-                // The user has signed out, the program has installed another token, or the server refused this one.
-                let latest = try await session.token()
-                if latest.value != narrow.value, has(wanted, latest, service) { return .token(latest) }
-                _ = try usable.get()
-                guard let answer else { return .nothing }
-                return .response(try answer.get())
-            }
-            state.withLock { state in
+            return try await install(
+                token, insteadOf: current, of: generation, in: session, sending: send,
+                orSending: { $0.value != narrow.value && has(wanted, $0, service) }
+            ) { state, installed in
                 state.scopes.gain(scope, by: token, generation: installed)
                 state.service = service
-                // The session goes on.
-                if service === state.vainService, state.vainGeneration == generation { state.vainGeneration = installed }
             }
-            guard let answer else { return .token(token) }
+        }
+    }
+
+    /// Installs a step-up's token; one that lists fewer scopes than the current one is sent first, and the server decides.
+    ///
+    /// - Parameters:
+    ///   - isFit: Whether to send the service's token instead, after the program has installed another.
+    ///   - note: Notes what was gained, with the generation that begins with the token.
+    private func install(
+        _ token: AccessToken, insteadOf current: AccessToken, of generation: Int, in session: OriginTokens.Session,
+        sending send: (AccessToken) async throws -> Response, orSending isFit: (AccessToken) -> Bool,
+        noting note: (inout State, Int) -> Void
+    ) async throws -> Gain {
+        let service = session.service
+        let usable = Result { () throws(DataLoadingError) in try session.sendable(token) }
+        let isUsable = (try? usable.get()) != nil, keepsAll = StepUpScopes.covers(token.scope, current.scope ?? "")
+        let answer = isUsable && !keepsAll ? await Result { try await send(token) } : nil
+        let isEnough = isUsable && (answer?.isAccepted ?? true)
+        let installed = await service.widen(to: token, seen: session.generation) { latest in
+            let scopes = latest?.scope ?? ""
+            // What the user has consented to replaces the token that was asked about, and no other.
+            return isEnough
+                && (StepUpScopes.covers(token.scope, scopes) || !keepsAll && StepUpScopes.covers(current.scope, scopes))
+        }
+        guard let installed else {
+            // The user has signed out, the program has installed another token, or the server refused this one.
+            let latest = try await session.token()
+            if isFit(latest) { return .token(latest) }
+            _ = try usable.get()
+            guard let answer else { return .nothing }
             return .response(try answer.get())
         }
+        state.withLock { state in
+            note(&state, installed)
+            // The session goes on.
+            if service === state.vainService, state.vainGeneration == generation { state.vainGeneration = installed }
+        }
+        guard let answer else { return .token(token) }
+        return .response(try answer.get())
     }
 
     /// Notes that a server still misses the scope in the token of a step-up, so that the user isn't asked for it again.

@@ -450,6 +450,61 @@ struct StepUpTests {
         #expect(error?.code == .unauthorized && server.log.all.count == 1 && service.cachedToken?.value == "t.read")
     }
 
+    @Test func `the user is asked again when a server demands another sign-in of the token that has met the same demand`()
+        async throws
+    {
+        let server = try demandingServer(#"error="insufficient_user_authentication", max_age="60""#)
+        let service = await service(), asked = ScopedServer.Log()
+        let stepUp = StepUp(
+            meetingClaims: { _, token in
+                asked.append(token.value)
+                return AccessToken("\(token.value).time\(asked.all.count)", scope: "read")
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = try loader(server, service, stepUp)
+        // The second path is what the server demands a minute later.
+        for path in ["time1", "time2"] {
+            #expect(try await loader.perform(Request(url: server.url.appending(path: path))).status == 200)
+        }
+        #expect(asked.all == ["t.read", "t.read.time1"] && service.cachedToken?.value == "t.read.time1.time2")
+    }
+
+    @Test func `a token that meets a demand and that no request can carry is given up, and the current token stays`() async throws
+    {
+        let server = try demandingServer(#"error="insufficient_user_authentication""#), service = await service()
+        let stepUp = StepUp(
+            meetingClaims: { _, _ in AccessToken("mac", tokenType: "mac", scope: "read", refreshToken: "r") },
+            widen: { _, _ in throw ScriptedFailure() })
+        let error = await #expect(throws: DataLoadingError.self) {
+            try await loader(server, service, stepUp).perform(Request(url: server.url.appending(path: "strong")))
+        }
+        #expect(error?.code == .unusableToken && service.cachedToken?.value == "t.read")
+        await discardedCount(1)
+        #expect(discarded.all == ["mac"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a token that meets a demand with fewer scopes is installed only if the server accepts it`(isAccepted: Bool) async throws
+    {
+        let server = try demandingServer(#"error="insufficient_user_authentication""#)
+        let service = await service(ScopedServer.token("read write")), asked = ScopedServer.Log()
+        let stepUp = StepUp(
+            meetingClaims: { _, _ in
+                asked.append("asked")
+                return AccessToken("t.strong", scope: "read", refreshToken: "r")
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = try loader(server, service, stepUp)
+        let request = Request(url: server.url.appending(path: isAccepted ? "strong" : "more"))
+        for _ in 1...2 {
+            let result = await Result { try await loader.perform(request) }
+            #expect(isAccepted == ((try? result.get())?.status == 200))
+        }
+        #expect(asked.all == ["asked"] && service.cachedToken?.value == (isAccepted ? "t.strong" : "t.read.write"))
+        await discardedCount(1)
+        #expect(discarded.all == [isAccepted ? "t.read.write" : "t.strong"])
+    }
+
     @Test func `a sign-out while the user signs in again gives up the new token`() async throws {
         let server = try demandingServer(#"error="insufficient_user_authentication""#), service = await service()
         let stepUp = StepUp(
