@@ -46,7 +46,14 @@ public struct TokenUsage: Sendable {
     }
 
     /// Returns whether an answer means that its request's token is no longer valid.
-    public func isRefused(by answer: TransportResponse) -> Bool { isRefusal(answer) }
+    ///
+    /// - Parameter tokenType: The token's type. What the answer says of bound tokens isn't about a bearer token, and the other way
+    ///   round; `nil`: not known, and a DPoP challenge with an error decides.
+    public func isRefused(by answer: TransportResponse, tokenType: String? = nil) -> Bool {
+        var answer = answer
+        answer.isForBearer = tokenType.map { $0.lowercased() != "dpop" } ?? answer.isForBearer
+        return isRefusal(answer)
+    }
 
     /// Returns the header that carries a token, by its name; none if the URL carries it.
     public func headers(carrying token: String) -> [String: String] {
@@ -105,8 +112,8 @@ extension TransportResponse {
     /// Whether it is a 401 about the token: it says `invalid_token` under any scheme, or gives a Bearer or DPoP token no other reason.
     ///
     /// Some servers answer expired tokens with an empty 401, with a bare challenge, or with one of another scheme (`OAuth2`,
-    /// `Token`, a gateway's `Basic`). What a DPoP challenge says is about the bound token, and what others say isn't, except to a
-    /// request of `DataLoading` with a bearer token.
+    /// `Token`, a gateway's `Basic`). What a DPoP challenge says is about the bound token, and what others say isn't, unless
+    /// ``TokenUsage/isRefused(by:tokenType:)`` knows that the request had a bearer token, as `DataLoading` does.
     ///
     /// Source: RFC 6750 §3.1; RFC 9449 §7.1.
     public var refusesToken: Bool {

@@ -13,9 +13,7 @@ extension Response {
 
     /// Whether the response means that its request's token is no longer valid.
     func isRefusal(of token: AccessToken, in usage: TokenUsage) -> Bool {
-        var answer = answer
-        answer.isForBearer = !token.isOfDPoP
-        return usage.isRefused(by: answer)
+        usage.isRefused(by: answer, tokenType: token.tokenType)
     }
 
     /// Throws an error unless the status is a success.

@@ -47,7 +47,8 @@ enum RefusalClients {
             }
             return usage.isRefused(
                 by: TransportResponse(
-                    status: response.statusCode, headers: headers, body: body))
+                    status: response.statusCode, headers: headers, body: body),
+                tokenType: "Bearer")
         }
     }
 

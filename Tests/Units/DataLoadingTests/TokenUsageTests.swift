@@ -275,6 +275,22 @@ struct TokenUsageTests {
     }
 
     @Test(arguments: [
+        (#"Bearer error="invalid_token", DPoP error="use_dpop_nonce""#, true, false, false),
+        (#"Bearer error="insufficient_scope", DPoP error="invalid_token""#, false, true, true),
+        (#"Bearer error="invalid_token", DPoP algs="ES256""#, true, true, true),
+        (#"DPoP error="invalid_token""#, true, true, true), (#"Basic realm="x""#, true, true, true),
+        (#"Bearer error="invalid_request""#, false, false, false),
+    ])
+    func `an answer's words about bound tokens don't count for a bearer token, and the other way round`(
+        challenges: String, ofBearer: Bool, ofDPoP: Bool, ofUnknown: Bool
+    ) {
+        let answer = TransportResponse(status: 401, headers: ["WWW-Authenticate": challenges])
+        #expect(TokenUsage().isRefused(by: answer, tokenType: "bearer") == ofBearer)
+        #expect(TokenUsage().isRefused(by: answer, tokenType: "DPoP") == ofDPoP)
+        #expect(TokenUsage().isRefused(by: answer) == ofUnknown)
+    }
+
+    @Test(arguments: [
         (#"{"a":{"b":"x"}}"#, ["x"]), (#"[{"a":[{"b":1},{"b":[true,"y"]},null,"z"]},7]"#, ["1", "true", "y"]),
         (#"{"a":"b"}"#, []), (#"{"a":{"b":{"c":1}}}"#, []), (#"{"a":{"b":null}}"#, []), ("", []), ("<a><b>", []), ("\"b\"", []),
         (String(repeating: "[", count: 100_000), []),

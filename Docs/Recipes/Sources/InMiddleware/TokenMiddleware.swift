@@ -51,7 +51,8 @@ struct TokenMiddleware: Sendable {
         let headers = response.headerFields.map { ($0.name.rawName, $0.value) }
         return usage.isRefused(
             by: TransportResponse(
-                status: response.status.code, headers: Dictionary(headers) { "\($0), \($1)" }))
+                status: response.status.code, headers: Dictionary(headers) { "\($0), \($1)" }),
+            tokenType: "Bearer")
     }
 }
 

@@ -99,7 +99,7 @@ extension HTTPClientResponse {
             body = .bytes(bytes)
             answer.body = Data(bytes.readableBytesView)
         }
-        return usage.isRefused(by: answer)
+        return usage.isRefused(by: answer, tokenType: "Bearer")
     }
 }
 
