@@ -22,6 +22,8 @@ extension SharedFlight {
         var deadline: Duration?
         /// Whether callers keep getting the current token, so that none of them waits.
         var isRefresh = false
+        /// Whether the service has a token that is good, whoever waits for another.
+        var hasToken = false
         /// Whether the user asked to try again, so that the fleet's failures are ignored.
         var isRetry = false
         /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service is

@@ -135,7 +135,7 @@ struct SharedFlight: Sendable, Hashable {
             return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
         case .wait where setting.isRefresh, .giveWay where setting.isRefresh: return end(.gaveUp)
         case .wait(let rest, let next): return wait(rest, readIn: next, from: sighting?.revision, at: moment)
-        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: rest)))
+        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: setting.hasToken ? nil : rest)))
         case .heedRefusal:
             (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
             return end(.failed(.refusedElsewhere))
@@ -258,7 +258,7 @@ struct SharedFlight: Sendable, Hashable {
         }
         var counted = failure
         // While a token is good, the service's own pauses apply.
-        if !setting.isRefresh, failures > 1, wish > .zero { counted.retryAfter = wish }
+        if !setting.hasToken, failures > 1, wish > .zero { counted.retryAfter = wish }
         let step = write(record, over: revision, .failure(counted), moment)
         settleStray(with: step)
         return step

@@ -52,8 +52,8 @@ extension SharedSession: GrantSession {
         let setting = SharedFlight.Setting(
             owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,
             doubt: sharing.doubt, serverGrace: sharing.serverGrace, isRepeatable: plan.isRepeatable, deadline: plan.deadline,
-            isRefresh: plan.isRefresh,
-            isRetry: beginning.isRetry, isCheck: plan.isCheck, memory: plan.previous, strays: beginning.strays,
+            isRefresh: plan.isRefresh, hasToken: plan.hasToken, isRetry: beginning.isRetry,
+            isCheck: plan.isCheck, memory: plan.previous, strays: beginning.strays,
             keyThumbprint: plan.keyThumbprint, refused: plan.refused, jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
         // Until this service's sign-in or sign-out is written, the store's contents are outdated.

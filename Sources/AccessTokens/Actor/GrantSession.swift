@@ -55,6 +55,8 @@ package struct SharedFlightPlan: Sendable {
     package let deadline: Duration
     /// Whether callers keep getting the current token, so that none of them waits.
     package let isRefresh: Bool
+    /// Whether the service has a token that is good, even if a caller waits for another.
+    package let hasToken: Bool
     /// Whether the flight only checks what other services have written, because the service is backing off or its token is good.
     package let isCheck: Bool
     /// The token to replace, as the service remembers it.
@@ -124,7 +126,8 @@ extension TokenService {
         let refused = machine.rejections.tokens.filter { machine.rejections.contains($0.token, at: now) }
         return SharedFlightPlan(
             id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
-            isRefresh: machine.state.cached != nil && lobby.withLock { $0.waiters.count == 0 }, isCheck: !flight.isLoading,
+            isRefresh: machine.state.cached != nil && lobby.withLock { $0.waiters.count == 0 },
+            hasToken: machine.state.cached != nil, isCheck: !flight.isLoading,
             previous: flight.previous, keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
             isAbandoned: { membership.hasEnded || self.isDeserted },
             keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },

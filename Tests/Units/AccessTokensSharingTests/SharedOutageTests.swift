@@ -70,4 +70,32 @@ struct SharedOutageTests {
         fleet.fail(try fleet.load(1))
         #expect(caller.code == .loadFailed)
     }
+
+    @Test func `44: while a token is good, no failure of a call with a demand shortens the pauses or stops later callers`() throws
+    {
+        let fleet = Fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        func demand(_ index: Int = 0) -> Stage.Player<AccessToken> {
+            fleet.stage.start { [service = fleet.services[index]] in try await service.retrieveToken(validFor: .seconds(3_000)) }
+        }
+        fleet.advance(by: .seconds(2_000))
+        for pause in [38, 75] {
+            let caller = demand()
+            fleet.fail(try fleet.load(0))
+            #expect(caller.value?.value == "first")
+            fleet.advance(by: .seconds(5))
+            #expect(demand().value?.value == "first", "the service's own pause, 30 s and then 60 s, isn't over")
+            fleet.advance(by: .seconds(pause))
+        }
+        let caller = demand()
+        fleet.fail(try fleet.load(0))
+        #expect(caller.value?.value == "first")
+        // What the other one finds in the record is no server's wish, either.
+        #expect(demand(1).value?.value == "first")
+        _ = fleet.stage.start { [service = fleet.services[0]] in await service.invalidate(.granted("first")) }
+        let next = fleet.call(0)
+        #expect(!next.isDone)
+        fleet.succeed(try fleet.load(0), with: .granted("second"))
+        #expect(next.value?.value == "second")
+    }
 }
