@@ -80,20 +80,22 @@ struct NoGrant: TokenLoadFailure {
 extension AccessToken {
     private static let placeholder = "-"
 
-    static let none = AccessToken("", lifetime: .zero)
+    static func none(after grant: AccessToken?) -> AccessToken {
+        AccessToken("", lifetime: .zero, members: grant?.members ?? [:])
+    }
 
-    /// The token that a vault keeps: the refresh token alone, which never expires.
+    /// The token that a vault keeps: the refresh token and the members alone, which never expire.
     static func kept(_ token: AccessToken) -> AccessToken {
         AccessToken(placeholder, members: token.members).with(grantOf: token)
     }
 
     /// The same token without an expiration, if it has a refresh token.
     fileprivate var lasting: AccessToken {
-        refreshToken == nil ? self : AccessToken(value.isEmpty ? Self.placeholder : value).with(grantOf: self)
+        refreshToken == nil ? self : AccessToken(value.isEmpty ? Self.placeholder : value, members: members).with(grantOf: self)
     }
 
     var withoutPlaceholder: AccessToken {
-        value == Self.placeholder ? AccessToken("").with(grantOf: self) : self
+        value == Self.placeholder ? AccessToken("", members: members).with(grantOf: self) : self
     }
 }
 

@@ -262,7 +262,8 @@ final class LentGrant: LoadTurn {
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
             let alarm = Task.detached(on: executor) { if await self.clock.hasPassed(end) { self.giveBack(turn) } }
             defer { alarm.cancel() }
-            let given = grant == nil && previous == nil ? nil : (previous ?? .none).with(grantOf: grant)
+            // What is kept of the last answer comes with the grant to a key that has had no token yet.
+            let given = grant == nil && previous == nil ? nil : (previous ?? .none(after: grant)).with(grantOf: grant)
             let outcome = await Result { try await loader.loadToken(replacing: given) }
             let salvaged = (outcome.failure as? SalvagedGrant)?.grant
             guard await keep(salvaged ?? (try? outcome.get()), given: grant, over: edition) else { continue }

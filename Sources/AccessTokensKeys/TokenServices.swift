@@ -63,7 +63,8 @@ public final class TokenServices<Key: Hashable & Sendable>: Sendable {
     ///     `TokenService.init(policy:store:environment:onDiscard:loader:)`.
     ///   - loader: Creates a key's loader. Called whenever a key's service is created, on the caller's thread, outside all locks.
     ///     Calls may run at the same time for several keys, or more than once for one; then only one of the loaders is used. It
-    ///     must not take long. If it throws, the key's load fails with that error, and each further load calls it again.
+    ///     must not take long. If it throws, the key's load fails with that error, and each further load calls it again; until the
+    ///     key's service is released, its loads then count as not repeatable and its tokens as bound to no key.
     public convenience init(
         keepingIdle limit: Int = 1_000,
         policy: (@Sendable (Key) -> RefreshPolicy)? = nil,

@@ -45,6 +45,14 @@ import Testing
         #expect(scene.services["a1"].cachedToken?.value == "a1 1")
     }
 
+    @Test func `what the program keeps of an answer stays with the refresh token that keys share`() throws {
+        let scene = Self.signedIn()
+        try scene.hold(
+            AccessToken("a", lifetime: .seconds(60), refreshToken: "r2", members: ["id_token": "i"]), for: "a2")
+        _ = scene.call("a3")
+        #expect(try scene.load("a3").previous?.members == ["id_token": "i"])
+    }
+
     @Test func `a refresh token's expiration is kept with it, and a load can renew it with the same refresh token`() throws {
         let scene = Self.signedIn()
         for (end, refreshToken) in [(nil, "r1"), (100.0, "r1"), (200, "r1"), (300, "r2"), (nil, "r2"), (400, "r3")] {
