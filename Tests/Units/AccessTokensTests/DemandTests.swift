@@ -2,6 +2,7 @@ import AccessTokens
 import AccessTokensTesting
 import Foundation
 import Testing
+import TokenServiceConcurrency
 
 /// A token of an hour, the first load of each scene; half of its life is over at 1,800 s.
 @Suite("Guarantee 56: what a call asks of a token, besides that it is valid")
@@ -161,6 +162,47 @@ struct DemandTests {
         #expect(plain.code == .loadFailed && caller.isWaiting)
         try scene.deliver(.hour("a"))
         #expect(caller.value?.value == "a")
+    }
+
+    @Test func `56: an older load's failure doesn't reach reloadToken, although another load has begun since`() throws {
+        let scene = Scene()
+        // Answered first, it asks again before the reload does.
+        let plain = scene.stage.start { [service = scene.service] in
+            if let token = try? await service.retrieveToken() { return token }
+            return try await service.retrieveToken()
+        }
+        let caller = reload(scene)
+        scene.fail(try scene.load())
+        #expect(plain.isWaiting && caller.isWaiting && scene.loader.loadCount == 2)
+        try scene.deliver(.hour("b"))
+        #expect(plain.value?.value == "b" && caller.value?.value == "b")
+    }
+
+    @Test func `56: an older load's token doesn't answer reloadToken, although a newer one has arrived since`() throws {
+        let scene = Scene()
+        let user = scene.stage.start { [service = scene.service] in
+            let token = try await service.retrieveToken()
+            await service.replace(with: .hour("newer"))
+            return token
+        }
+        let caller = reload(scene)
+        try scene.deliver(.hour("older"))
+        #expect(user.value?.value == "older" && caller.value?.value == "newer" && scene.loader.loadCount == 1)
+    }
+
+    @Test func `56: a loader that asks its own service for a longer life gets the current token at once`() {
+        let stage = Stage(), clock = ManualClock(), own = Lock<TokenService?>(nil), answers = Log<String>()
+        let service = TokenService(environment: .driven(by: stage, clock: clock)) { _ in
+            guard let service = own.withLock({ $0 }) else { return .hour("a") }
+            answers.append(try await service.retrieveToken(validFor: .seconds(3000)).value)
+            return .hour("b")
+        }
+        _ = stage.start { try await service.retrieveToken() }
+        own.withLock { $0 = service }
+        clock.advance(by: .seconds(2000))
+        let caller = stage.start { try await service.retrieveToken(validFor: .seconds(3000)) }
+        #expect(answers.entries == ["a"] && caller.value?.value == "b")
+        own.withLock { $0 = nil }
     }
 
     @Test func `56: reloadToken gets the error if its load fails, never the older token`() throws {

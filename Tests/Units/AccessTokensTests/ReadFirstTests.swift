@@ -60,6 +60,36 @@ struct ReadFirstTests {
         #expect(try scene.load().previous == nil)
     }
 
+    @Test func `57: after an empty store, the next caller finds what another service has saved since`() throws {
+        let scene = try expired()
+        change(scene, to: nil)
+        #expect(scene.call().code == .reset)
+        change(scene, to: .granted("x"))
+        #expect(scene.call().value?.value == "x" && scene.loader.loadCount == 1)
+    }
+
+    @Test func `57: another refresh token of the same access token is adopted`() throws {
+        let scene = try expired()
+        change(scene, to: .granted("a", by: "another grant"))
+        #expect(scene.call().code == .reset && scene.call().value?.refreshToken == "another grant")
+        #expect(scene.loader.loadCount == 1)
+    }
+
+    @Test func `57: a silent store leaves half of a short limit to the load`() throws {
+        let scene = Scene(policy: RefreshPolicy(loadTimeout: .seconds(4)), store: store)
+        _ = scene.call()
+        try scene.deliver(.granted("a"))
+        scene.advance(by: .seconds(3_600))
+        store.hold()
+        let caller = scene.call()
+        scene.advance(by: .seconds(2))
+        let load = try scene.load()
+        scene.advance(by: .seconds(1))
+        scene.release(store)
+        scene.succeed(load, with: .granted("b"))
+        #expect(caller.value?.value == "b")
+    }
+
     @Test func `57: a refresh ahead reads first, too, and its callers get the adopted token from then on`() throws {
         let scene = Scene(store: store)
         _ = scene.call()
