@@ -41,6 +41,7 @@ final class LentGrant: LoadTurn {
     private let state = Lock(State())
     private let clock: ServiceClock
     private let vault: TokenService
+    /// Where the grant's own steps run, as those of a service do; nothing of the program's runs there.
     private let executor: (any TaskExecutor)?
     private let loadExecutor: (any TaskExecutor)?
     private let outlet: GrantOutlet?
@@ -49,7 +50,7 @@ final class LentGrant: LoadTurn {
         store: (any TokenStore)?, environment: TokenService.Environment, clock: ServiceClock,
         onDiscard: (@Sendable (DiscardedGrant) async -> Void)?, tether: ServiceTether
     ) {
-        executor = environment.executor
+        executor = environment.limitExecutor
         loadExecutor = environment.loadExecutor
         outlet = onDiscard.map { GrantOutlet($0) }
         self.clock = clock

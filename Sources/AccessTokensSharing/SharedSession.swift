@@ -28,7 +28,8 @@ final class SharedSession: Sendable {
         self.sharing = sharing
         self.clock = clock
         wallClock = environment.wallClock
-        (executor, loadExecutor) = (environment.executor, environment.loadExecutor)
+        loadExecutor = environment.loadExecutor
+        executor = loadExecutor == nil ? environment.executor : environment.limitExecutor
         limitExecutor = environment.limitExecutor
     }
 

@@ -112,7 +112,7 @@ extension TokenService {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
         let plan = plan(of: flight, by: session, membership)
-        let task = Task.detached(on: foreignExecutor, priority: urgency.priority) {
+        let task = Task.detached(on: storeStart, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
             await self.finish(flight, end)
         }

@@ -99,7 +99,7 @@ extension TokenService {
             switch answer {
             case .success(let token):
                 // Another load may have answered: one that was running before, or was given up. Yet another may have ended since.
-                if await visit({ $0.machine.newest > last && $0.machine.state.token?.value == token.value }) { return token }
+                if await visit({ $0.machine.newest > last && $0.machine.lastToken?.value == token.value }) { return token }
             case .failure(let error): if flight > last { throw error }
             }
         }

@@ -18,9 +18,7 @@ extension TokenService {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
         let stored = stored(by: operation, at: now)
-        // Begins on the pool unless the store has an executor: the service's own queue is no place for it.
-        let start = loadExecutor == nil ? foreignExecutor : executor
-        let task = Task.detached(on: start, priority: urgency.priority) { [loadExecutor] in
+        let task = Task.detached(on: storeStart, priority: urgency.priority) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {
                 await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
             }
@@ -59,7 +57,8 @@ extension TokenService {
 
     private func finish(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
         if let flight = operation.flight { ended(flight) }
-        storing = nil
+        // One that counted as lost may end beside the next.
+        if operation.id == machine.keeper.operations.first?.id { storing = nil }
         var failure = outcome.error.map { error in
             let (error, retryAfter) = TokenServiceError.wrapping(error, as: .storeFailed)
             return GrantKeeper.Failure(

@@ -111,6 +111,10 @@ public actor TokenService {
     /// Where tasks run that call the program's own code; `nil`: on the default pool.
     nonisolated var foreignExecutor: (any TaskExecutor)? { executor === ServiceQueue.shared ? nil : executor }
 
+    /// Where the work of a store begins: on the pool unless the store has an executor, since the service's own queue is no place
+    /// for it.
+    nonisolated var storeStart: (any TaskExecutor)? { loadExecutor == nil ? foreignExecutor : executor }
+
     /// Takes an event and performs its effects; the only way to change the state.
     ///
     /// What the program did since the last event comes first: it has taken effect for callers already. Only the calls of the two

@@ -180,11 +180,13 @@ struct Rejections: Sendable {
 
     /// Remembers a refused token until it has certainly expired, or until eight newer ones were refused.
     ///
-    /// - Parameter loads: How many loads have begun.
-    mutating func remember(_ token: AccessToken, afterLoads loads: Int, at now: Duration) {
+    /// - Parameters:
+    ///   - loads: How many loads have begun.
+    ///   - end: When a token without a lifetime has expired; `nil`: never.
+    mutating func remember(_ token: AccessToken, afterLoads loads: Int, until end: Duration?, at now: Duration) {
         tokens.removeAll { $0.token.value == token.value || $0.until.map { $0 <= now } ?? false }
         if tokens.count == RefreshPolicy.rememberedRejections { tokens.removeFirst() }
-        let until = token.lifetime.map { now + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+        let until = token.lifetime.map { now + min(max($0, .zero), RefreshPolicy.longestLifetime) } ?? end
         tokens.append((token, until, loads))
     }
 

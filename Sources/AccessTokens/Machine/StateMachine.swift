@@ -230,8 +230,11 @@ extension TokenService.StateMachine {
 
     /// Drops the token if its grant was given up, since revoking the grant ends the token as well.
     private mutating func dropToken(of givenUp: AccessToken) {
-        if (state.cached ?? reserve)?.token.isSameGrant(as: givenUp) ?? false { dropToken() }
+        if lastToken?.isSameGrant(as: givenUp) ?? false { dropToken() }
     }
+
+    /// The token that is handed out, or that has reached its leeway.
+    var lastToken: AccessToken? { (state.cached ?? reserve)?.token }
 
     /// Returns the token that callers keep getting although a load failed or none may start; drops any other.
     ///
@@ -639,7 +642,7 @@ extension TokenService.StateMachine {
             if session.hasBegun { endSharedSession() }
             return
         }
-        let token = (state.cached ?? reserve)?.token ?? state.flight?.savedToken ?? keeper.grant.token
+        let token = lastToken ?? state.flight?.savedToken ?? keeper.grant.token
         // The program may have signed out itself since, or there was no session before the sign-in.
         let isFirst = session.firstSignIn.map { $0 >= number } ?? true
         guard number > session.lastReset, isKnown || !isFirst || session.handedOut.hasOther(than: token) else { return }
@@ -828,7 +831,9 @@ extension TokenService.StateMachine {
     /// While refusals may cause no load it stays in use: one server's refusal must not stop the requests that another accepts.
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
-        rejections.remember(token, afterLoads: loads, at: now)
+        // A token made from a header's text has no lifetime, but no token of this session outlives the last one.
+        let until = end.map { max($0, now + RefreshPolicy.invalidationPeriod) }
+        rejections.remember(token, afterLoads: loads, until: until, at: now)
         if reserve?.token.value == token.value { reserve = nil }
         guard var cached = state.cached, cached.token.value == token.value else { return }
         // A running load predates the refusal. A load that follows a store check counts against the limit.

@@ -90,6 +90,21 @@ import TokenServiceConcurrency
         }
     }
 
+    @Test func `callers that block all threads delay no sign-out through a key that shares its grant`() async {
+        await #expect(processExitsWith: .success) {
+            let services = TokenServices<Int>(grant: { _ in 0 }) { _ in PromptLoader().tokenLoader }
+            let shim = AccessTokenService(service: services[1]), pool = BlockedPool(), start = ContinuousClock.now
+            DispatchQueue(label: "give up").asyncAfter(deadline: .now() + 20) { pool.release() }
+            let seconds = await withCheckedContinuation { ended in
+                shim.reset { _ in
+                    ended.resume(returning: ContinuousClock.now - start)
+                    pool.release()
+                }
+            }
+            #expect(seconds < .seconds(10))
+        }
+    }
+
     @Test func `an async caller's limit takes effect although the pool is blocked`() async {
         await #expect(processExitsWith: .success) {
             let loader = ScriptedLoader(), service = TokenService(loader: loader.tokenLoader)

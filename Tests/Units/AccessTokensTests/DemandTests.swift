@@ -228,6 +228,13 @@ struct DemandTests {
         }
     }
 
+    @Test func `56: reloadToken gets a token that arrives inside its leeway, as other callers do`() throws {
+        let scene = Scene(), caller = reload(scene)
+        scene.advance(by: .milliseconds(4_600))
+        try scene.deliver(AccessToken("a", lifetime: .seconds(5)))
+        #expect(caller.value?.value == "a" && scene.loader.loadCount == 1)
+    }
+
     @Test func `56: an older load that ends late doesn't answer reloadToken`() throws {
         let scene = Scene(isRepeatable: true)
         _ = scene.call()

@@ -160,6 +160,20 @@ import TokenServiceConcurrency
         #expect(scene.counts == [0, 0, 0])
     }
 
+    @Test(arguments: [0, 1_800]) func `a token refused without its lifetime keeps its service until the last one has expired`(
+        age: Int
+    ) throws {
+        let scene = KeyScene(keepingIdle: 0, hasStores: true), service = scene.services["a"]
+        try scene.hold(.hour("1"), for: "a")
+        scene.advance(by: .seconds(age))
+        scene.perform("a") { await $0.invalidate(AccessToken("1", lifetime: nil)) }
+        scene.advance(by: .seconds(3_599 - age))
+        #expect(scene.counts == [1, 0, 0])
+        scene.advance(by: .seconds(1))
+        #expect(scene.counts[0] == 0)
+        _ = service
+    }
+
     @Test func `a refused token that never expires keeps its service`() throws {
         let scene = KeyScene(keepingIdle: 0)
         let service = scene.services["a"]
