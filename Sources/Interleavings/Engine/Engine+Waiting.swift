@@ -74,7 +74,7 @@ extension Engine {
         let isTaken = state.withLock { state in
             guard state.phase != .over else { return false }
             if state.phase != .running {
-                state.resumptions.append(.waited(suspension, .cancelled))
+                state.resumptions.append(.waited(suspension, .over))
             } else {
                 register(&state, suspension.of(state.process))
             }
@@ -134,7 +134,7 @@ extension Engine.State {
     /// Cancels all waits, because the execution is over.
     mutating func giveUpWaiting() {
         let waiting = timers.map(\.suspension) + idleWaiters.map(\.suspension)
-        resumptions += waiting.map { .waited($0, .cancelled) }
+        resumptions += waiting.map { .waited($0, .over) }
         timers = []
         idleWaiters = []
     }
@@ -149,14 +149,16 @@ extension Engine.State {
     enum Ending: Sendable {
         /// The event that the task waited for has happened.
         case due
-        /// The execution or the task is over.
+        /// The wait or its task is cancelled.
         case cancelled
+        /// The execution is over. A task in the runtime's own sleep is cancelled first, or it would believe that its time has come.
+        case over
     }
 
     @safe private enum Waiter {
         case continuation(UnsafeContinuation<Void, any Error>)
-        /// The runtime's own job, which ends a sleep.
-        case sleep(Job)
+        /// The runtime's own job, which ends a sleep of a task.
+        case sleep(Job, of: Job?)
         /// Not a task, but work that becomes due.
         case work(@Sendable () -> Void)
     }
@@ -170,7 +172,7 @@ extension Engine.State {
     /// The job that ends the wait; `nil`: the wait isn't the runtime's own sleep.
     // Not inlined: with the Thread Sanitizer, the optimizer of Swift 6.3.1 crashes with an "ownership error" in its callers.
     @inline(never)
-    var job: Job? { if case .sleep(let job) = waiter { job } else { nil } }
+    var job: Job? { if case .sleep(let job, _) = waiter { job } else { nil } }
 
     /// Returns the same wait as part of a process.
     func of(_ process: Int?) -> Suspension {
@@ -180,7 +182,7 @@ extension Engine.State {
     }
 
     init(sleep job: Job) {
-        waiter = .sleep(job)
+        waiter = .sleep(job, of: .current)
         task = .current
     }
 
@@ -204,8 +206,10 @@ extension Engine.State {
     func end(_ ending: Ending) {
         switch (waiter, ending) {
         case (.continuation(let continuation), .due): unsafe continuation.resume()
-        case (.continuation(let continuation), .cancelled): unsafe continuation.resume(throwing: CancellationError())
-        case (.sleep(let job), _): job.run()
+        case (.continuation(let continuation), _): unsafe continuation.resume(throwing: CancellationError())
+        case (.sleep(let job, let task), _):
+            if ending == .over { task?.cancel() }
+            job.run()
         case (.work(let work), _): work()
         }
     }
