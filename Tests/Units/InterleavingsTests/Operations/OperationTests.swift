@@ -197,6 +197,30 @@ private func lostUpdate(
         #expect(error?.description.contains("one at a time") == true)
     }
 
+    @Test(arguments: [.fair, .busy] as [MachineModel])
+    func `run on the machine that the test asks for`(_ machine: MachineModel) async throws {
+        func explore(_ strategy: Strategy) async throws {
+            try await exploreOperations(
+                ["set", "poll"], programs: .replay("0|1"), schedules: strategy, machine: machine
+            ) { simulation in
+                (simulation: simulation, flag: Tally())
+            } perform: { subject, operation, _ in
+                if operation == "set" {
+                    subject.flag.next()
+                } else {
+                    for _ in 0..<1_000 where subject.flag.value == 0 { await Task.yield() }
+                    try subject.simulation.require(subject.flag.value == 1, "a thousand yields are enough")
+                }
+            } check: { _ in
+            }
+        }
+        guard machine == .busy else { return try await explore(.mixed(schedules: 100)) }
+        let error = await #expect(throws: ScheduleFailure.self) { try await explore(.mixed(schedules: 100)) }
+        let failure = try #require(error)
+        #expect(failure.replayLine.contains("machine: .busy"), "\(failure.replayLine)")
+        await #expect(throws: ScheduleFailure.self) { try await explore(.replay(failure.schedule)) }
+    }
+
     @Test(
         arguments: [
             (.random(0), 2, "Nothing to explore: 0 programs were asked for."),
