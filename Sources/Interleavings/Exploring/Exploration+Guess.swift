@@ -117,9 +117,14 @@ private struct GuessWalk {
         ownSteps = steps.indices.filter { steps[$0].task == root && !failing.trace.functions[$0].isEmpty }
         let functions = failing.trace.functions
         counts = Dictionary(ownSteps.compactMap { functions[$0].first }.map { ($0, 1) }, uniquingKeysWith: +)
+        // The type in which the expectation stands is the test's, though a closure elsewhere may have called it.
+        let expecting = ownSteps.last.flatMap { [place] last in
+            functions[last].lazy.compactMap { Self.outermost([$0], doors) }
+                .first { Self.file($0.line) == Self.file(place) && !FunctionName($0.name).type.isEmpty }
+        }
         let outermost = ownSteps.lazy.compactMap { Self.outermost(functions[$0], doors) }.first
-        guard let outermost else { return nil }
-        body = (FunctionName(outermost.name), Self.file(outermost.line))
+        guard let frame = expecting ?? outermost else { return nil }
+        body = (FunctionName(frame.name), Self.file(frame.line))
         firstLines = Set(ownSteps.flatMap { functions[$0] }).reduce(into: [:]) { lines, address in
             guard let name = doors.functionName(at: address), let line = doors.line(at: address).flatMap(Self.number) else {
                 return

@@ -31,9 +31,13 @@ struct GuideTests {
         return (imports.isEmpty ? own.reduce([]) { $0.union($1) } : imports, blocks, own)
     }
 
-    /// The code that is compiled beside this file, in the sample, in the recipes and in their tests, each file condensed.
+    /// The code that is compiled beside this file, in the sample, in the recipes, in their tests, and as tests of XCTest, each file
+    /// condensed.
     private static func examples() throws -> [String] {
-        try ["Tests/Documents", "Docs/Recipes/Sources", "Docs/Recipes/Tests/RecipesTests"].flatMap(sources).map {
+        let folders = [
+            "Tests/Documents", "Docs/Recipes/Sources", "Docs/Recipes/Tests/RecipesTests", "Tests/Units/InterleavingsTestingTests",
+        ]
+        return try folders.flatMap(sources).map {
             condensed(try String(contentsOf: $0, encoding: .utf8))
         }
     }
