@@ -17,6 +17,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.0.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -35,6 +37,7 @@ let package = Package(
             dependencies: [
                 product("AccessTokens"), product("AccessTokensOAuth"), product("HTTPTypes", of: "swift-http-types"),
             ]),
+        .target(name: "OverGRPC", dependencies: [product("AccessTokens"), product("GRPCCore", of: "grpc-swift-2")]),
         .target(
             name: "ToSwiftLog",
             dependencies: [product("AccessTokens"), product("AccessTokensKeys"), product("Logging", of: "swift-log")]),
@@ -118,6 +121,12 @@ let package = Package(
         // A link to the servers of this package's own tests; so is a file of the tests.
         .target(name: "LoopbackServers", path: "Tests/LoopbackServers"),
         .testTarget(
+            name: "GRPCTests",
+            dependencies: [
+                "OverGRPC", product("AccessTokens"), product("GRPCCore", of: "grpc-swift-2"),
+                product("GRPCNIOTransportHTTP2Posix", of: "grpc-swift-nio-transport"),
+            ]),
+        .testTarget(
             name: "MiddlewareTests",
             dependencies: [
                 "InMiddleware", product("AccessTokens"), product("AccessTokensOAuth"),
@@ -144,13 +153,15 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-/// Parts that can be left out: the test file of each target, and the package, the system's library or the program that it needs.
+/// Parts that can be left out: the test file of each target, and the package, the system's library or the program that it needs;
+/// with tests in a target of their own, that target.
 let parts = [
     "AsAServer": (tests: "ServerTests.swift", needs: "hummingbird", isSlow: true),
     "BehindHummingbird": (tests: "HummingbirdTests.swift", needs: "hummingbird", isSlow: true),
     "InPostgreSQL": (tests: "PostgreSQLTests.swift", needs: "CPostgreSQL", isSlow: false),
     "InSQLite": (tests: "SQLiteTests.swift", needs: "GRDB.swift", isSlow: true),
     "InValkey": (tests: "ValkeyTests.swift", needs: "CHiredis", isSlow: false),
+    "OverGRPC": (tests: "", needs: "GRPCTests", isSlow: true),
     "SigningWithCrypto": (tests: "SigningTests.swift", needs: "swift-crypto", isSlow: true),
     "ThroughABroker": (tests: "BrokerTests.swift", needs: "worker", isSlow: true),
     "worker": (tests: "RollingRestartTests.swift", needs: "hummingbird", isSlow: true),
@@ -164,7 +175,7 @@ if ["InPostgreSQL", "InSQLite", "InValkey"].contains(where: { left[$0] != nil })
     package.targets.removeAll { $0.name == "outages" }
 }
 for target in package.targets where target.name == "RecipesTests" {
-    target.exclude = left.values.map(\.tests).sorted()
+    target.exclude = left.values.map(\.tests).filter { !$0.isEmpty }.sorted()
     target.dependencies.removeAll { dependency in
         switch dependency {
         case .byNameItem(let name, _): left.contains { [$0.key, $0.value.needs].contains(name) }

@@ -28,6 +28,7 @@ struct RecipePage: CustomStringConvertible {
         RecipePage(
             "OverAsyncHTTPClient", "AsyncHTTPClient", Guide("Writing a loader", "WritingALoader"),
             Guide("Reacting to a 401", "ReactingTo401")),
+        RecipePage("OverGRPC", "gRPC Swift 2", Guide("Reacting to a 401", "ReactingTo401")),
         RecipePage("InMiddleware", "A middleware of a generated client", Guide("Reacting to a 401", "ReactingTo401")),
         RecipePage("ToSwiftLog", "Events to swift-log", logging),
         RecipePage("ToSwiftMetrics", "Events to swift-metrics", logging),
