@@ -72,9 +72,11 @@ struct GuidesDrawing {
                 + #"fill="\#(ink.color(appearance))"\#(isBold ? #" font-weight="600""# : "")>\#(text)</text>"#)
     }
 
-    /// GitHub shows the light picture on dark pages too, so the picture has its own background.
+    /// The picture's own background: GitHub shows the light one on dark pages, and a reader of DocC may choose another page than
+    /// the system's.
     private var paper: String {
-        appearance == .light ? "\n" + #"<rect width="100%" height="100%" rx="6" fill="white"/>"# : ""
+        let color = appearance == .light ? "white" : "#161618"
+        return #"<rect width="100%" height="100%" rx="6" fill="\#(color)"/>"#
     }
 
     /// The whole picture.
@@ -82,7 +84,8 @@ struct GuidesDrawing {
         """
         <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(place(width)) \(place(height))" \
         width="\(place(width))" height="\(place(height))" role="img" font-family="system-ui, sans-serif" font-size="13">
-        <title>\(title)</title>\(paper)
+        <title>\(title)</title>
+        \(paper)
         \(elements.joined(separator: "\n"))
         </svg>
 
