@@ -72,6 +72,13 @@ struct LinkTests {
     }
 
     /// GitHub uses a label's first definition, which is a file; DocC uses the second one, which is a page.
+    @Test(arguments: pages)
+    func `the first screen of a page's source has no labels of links`(page: String) throws {
+        let text = try String(contentsOf: Self.root.appending(path: page), encoding: .utf8)
+        let screen = text.split(separator: "\n", maxSplits: 24, omittingEmptySubsequences: false).prefix(24)
+        #expect(!screen.contains { $0.hasPrefix("[") && $0.contains("]: ") })
+    }
+
     @Test(arguments: catalogPages)
     func `a catalog's links lead to the same place on GitHub and in DocC`(page: String) throws {
         let markdown = MarkdownPage(text: try String(contentsOf: Self.root.appending(path: page), encoding: .utf8))
