@@ -49,7 +49,8 @@ private actor TokenCache {
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
                 environment: .driven(
-                    by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                    by: simulation.taskExecutor, clock: simulation.clock,
+                    seed: 1),
                 loader: server.loader)
             simulation.spawn("Anna") { _ = try await tokens.retrieveToken() }
             simulation.spawn("Ben") { _ = try await tokens.retrieveToken() }
@@ -65,7 +66,8 @@ private actor TokenCache {
                 clock: simulation.clock, latency: .seconds(1))
             let tokens = TokenService(
                 environment: .driven(
-                    by: simulation.taskExecutor, clock: simulation.clock, seed: 1),
+                    by: simulation.taskExecutor, clock: simulation.clock,
+                    seed: 1),
                 loader: server.loader)
             let isAnswered = Mutex(false)
             simulation.spawn("Anna") {

@@ -21,12 +21,14 @@ struct BlueskyClient {
     /// Finds the account's servers, before any user is signed in.
     ///
     /// - Parameters:
-    ///   - host: The account's server (PDS), such as `https://pds.example`.
+    ///   - host: The account's server (PDS), such as
+    ///     `https://pds.example`.
     ///   - clientID: The URL of the client's metadata document.
     ///   - key: The key that all tokens are bound to.
     ///   - store: Keeps the sign-in between runs of the program.
     init(
-        host: String, clientID: String, key: DPoPKey, store: any TokenStore
+        host: String, clientID: String, key: DPoPKey,
+        store: any TokenStore
     ) async throws {
         guard let url = URL(string: host) else { throw URLError(.badURL) }
         let resource = try await ProtectedResource.discover(host)
@@ -44,7 +46,8 @@ struct BlueskyClient {
     ///
     /// - Parameters:
     ///   - account: The account's identifier (DID).
-    ///   - redirectURI: The callback's address, as in the client's metadata.
+    ///   - redirectURI: The callback's address, as in the client's
+    ///     metadata.
     ///   - browse: Opens a URL in a browser, and returns the callback.
     func signIn(
         account: String, redirectURI: String,

@@ -36,7 +36,8 @@ private struct Program {
     func finish() async {
         let result = await tokens.drain(within: .seconds(8))
         if !result.hasEnded {
-            log.add("a load was still under way; the next run may need a sign-in")
+            log.add(
+                "a load was still under way; the next run may need a sign-in")
         }
         for change in result.unsaved {
             let problem = change.error?.description ?? "the store is at it"

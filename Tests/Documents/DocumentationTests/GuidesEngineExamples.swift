@@ -4,7 +4,8 @@ import Foundation
 
 // The Swift blocks of `OtherEngines` that aren't part of a recipe; `EngineTests` runs the store against a stand-in for an engine.
 
-/// Sends one request, once, and returns any answer; throws if there is none.
+/// Sends one request, once, and returns any answer; throws if there is
+/// none.
 protocol EngineClient: Sendable {
     @concurrent func send(
         _ method: String, _ path: String, body: Data
@@ -37,7 +38,9 @@ struct KubernetesStore: SharedTokenStore {
         let (status, body) = try await api.send(
             "GET", "\(path)/\(name)", body: Data())
         if status == 404 { return nil }
-        guard status == 200 else { throw UnexpectedAnswer(status: status) }
+        guard status == 200 else {
+            throw UnexpectedAnswer(status: status)
+        }
         return try record(in: body)
     }
 

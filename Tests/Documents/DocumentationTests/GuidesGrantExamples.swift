@@ -20,14 +20,18 @@ func workloadTokens(tokenURL: URL) throws -> TokenService {
         })
 }
 
-func isAccepted(id: String, secret: String, at url: URL) async throws -> Bool {
+func isAccepted(id: String, secret: String, at url: URL) async throws
+    -> Bool
+{
     do {
         let client = try OAuthClient(
-            id: id, authentication: .clientSecretBasic(secret), tokenURL: url)
+            id: id, authentication: .clientSecretBasic(secret),
+            tokenURL: url)
         _ = try await client.token(for: .clientCredentials())
         return true
     } catch let error as OAuthError
-        where error.code == .refused && error.remedy == .clientRegistration
+        where error.code == .refused
+        && error.remedy == .clientRegistration
     {
         return false
     }
@@ -53,11 +57,13 @@ func signedTokens(
 }
 
 func actionsTokens(
-    tokenURL: URL, identityURL: URL, requestToken: String, provider: String
+    tokenURL: URL, identityURL: URL, requestToken: String,
+    provider: String
 ) throws -> TokenService {
     let identity = try Credential.url(
         identityURL.appending(
-            queryItems: [URLQueryItem(name: "audience", value: provider)]),
+            queryItems: [URLQueryItem(name: "audience", value: provider)]
+        ),
         headers: ["Authorization": "bearer \(requestToken)"],
         member: "value")
     let client = try OAuthClient(
@@ -94,7 +100,8 @@ private struct App {
             redirectURI: "com.example.app:/signed-in", scope: "api")
         let grant = try request.grant(from: try await open(request.url))
         do {
-            await tokens.replace(with: try await client.token(for: grant).token)
+            await tokens.replace(
+                with: try await client.token(for: grant).token)
         } catch let salvaged as SalvagedGrant {
             await tokens.replace(with: salvaged.grant)
         }
@@ -102,7 +109,9 @@ private struct App {
 }
 
 struct WrappedAnswer: Decodable {
-    struct Token: Decodable { let value: String, minutes: Int, next: String? }
+    struct Token: Decodable {
+        let value: String, minutes: Int, next: String?
+    }
     let token: Token
 }
 
@@ -114,7 +123,10 @@ func wrappingClient(tokenURL url: URL) throws -> OAuthClient {
             if members["problem"] == "session over" {
                 return .refused("invalid_grant")
             }
-            guard let token = try? members.decoded(as: WrappedAnswer.self).token else {
+            guard
+                let token = try? members.decoded(as: WrappedAnswer.self)
+                    .token
+            else {
                 return .asUsual
             }
             return .token(

@@ -106,7 +106,8 @@ private struct Scope: Hashable {
         let directory = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
         do {
             let files = FileTokenStores<String>(directory: directory)
-            let tenants = TokenServices(keepingIdle: 500, stores: files) { tenant, _ in
+            let tenants = TokenServices(keepingIdle: 500, stores: files) {
+                tenant, _ in
                 try await fetchToken(for: tenant)
             }
             #expect(tenants["tenant 7"].cachedToken == nil)

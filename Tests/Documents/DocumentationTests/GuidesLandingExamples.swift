@@ -35,7 +35,8 @@ struct NetworkLoader: AccessTokenLoader {
 
     func load(then handler: @escaping Handler) {
         network.fetch("/token") { result in
-            handler(result.map { AccessToken($0, lifetime: .seconds(300)) })
+            handler(
+                result.map { AccessToken($0, lifetime: .seconds(300)) })
         }
     }
 }
@@ -87,7 +88,8 @@ private struct Recorder: TokenTransport {
         let api = Backend(), account = "Anna"
 
         let services = TokenServices<String> { account, previous in
-            try await api.fetchToken(for: account, refreshToken: previous?.refreshToken)
+            try await api.fetchToken(
+                for: account, refreshToken: previous?.refreshToken)
         }
 
         let token = try await services[account].retrieveToken()
@@ -161,7 +163,8 @@ private struct Recorder: TokenTransport {
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appending(path: "grant").path, loader = ScriptedLoader()
 
-        let tokens = TokenService(sharedStore: SharedFileTokenStore(path: path), loader: loader)
+        let tokens = TokenService(
+            sharedStore: SharedFileTokenStore(path: path), loader: loader)
         #expect(tokens.cachedToken == nil)
     }
 }

@@ -25,7 +25,8 @@ func watch(
     _ tokens: TokenService,
     _ report: @escaping @Sendable (TokenEvent) -> Void
 ) -> Task<Void, Never> {
-    let events = tokens.events()  // before the task, so that none is missed
+    // Before the task, so that none is missed.
+    let events = tokens.events()
     return Task {
         for await event in events { report(event) }
     }

@@ -19,8 +19,8 @@ struct MCPHost: Sendable {
     /// Reads, and keeps or forgets, the registration at an issuer.
     let registration: @Sendable (String) async throws -> RegisteredClient?
     let keep: @Sendable (RegisteredClient?, String) async throws -> Void
-    /// Keeps the tokens of an issuer, and those of no other, whose refresh
-    /// token this one would get.
+    /// Keeps the tokens of an issuer, and those of no other, whose
+    /// refresh token this one would get.
     let store: @Sendable (String) -> any TokenStore
     /// Whether servers from before June 2025 are welcome.
     var acceptsOlderServers = false
@@ -37,8 +37,8 @@ struct MCPClient {
     let tokens: TokenService
     let loader: DataLoader
 
-    /// Finds out who issues the server's tokens, registers unless that has
-    /// been done, and signs in unless a user is signed in.
+    /// Finds out who issues the server's tokens, registers unless that
+    /// has been done, and signs in unless a user is signed in.
     init(url: URL, host: MCPHost) async throws {
         let challenge = try await Self.challenge(of: url)
         let resource = try await Self.resource(at: url, challenge, host)
@@ -51,14 +51,19 @@ struct MCPClient {
             }
         let all = resource?.scopes.joined(separator: " ") ?? ""
         let client = try await Self.client(of: server, host, scope: all)
-        let audience: Form = ["resource": resource?.resource ?? url.absoluteString]
+        let audience: Form = [
+            "resource": resource?.resource ?? url.absoluteString
+        ]
 
-        @Sendable func signIn(_ scope: String) async throws -> AccessToken {
+        @Sendable func signIn(
+            _ scope: String
+        ) async throws -> AccessToken {
             let request = try await server.signIn(
                 client, redirectURI: host.metadata.redirectURIs[0],
                 scope: scope, additionalParameters: audience,
                 requiresPKCE: resource != nil)
-            var grant = try request.grant(from: await host.browse(request.url))
+            var grant = try request.grant(
+                from: await host.browse(request.url))
             grant.form.add(audience)
             do {
                 return try await client.token(for: grant).token
@@ -87,11 +92,15 @@ struct MCPClient {
     }
 
     /// Returns the server's response to a request without a token.
-    private static func challenge(of url: URL) async throws -> DataLoadingError {
+    private static func challenge(of url: URL) async throws
+        -> DataLoadingError
+    {
         do {
             _ = try await DataLoaderFactory().makeLoader()
                 .perform(Request(url: url))
-        } catch let error as DataLoadingError where error.code == .unauthorized {
+        } catch let error as DataLoadingError
+            where error.code == .unauthorized
+        {
             return error
         }
         throw URLError(.userAuthenticationRequired)
@@ -103,9 +112,11 @@ struct MCPClient {
     ) async throws -> ProtectedResource? {
         do {
             return try await ProtectedResource.discover(
-                url.absoluteString, metadataURL: challenge.resourceMetadata)
+                url.absoluteString,
+                metadataURL: challenge.resourceMetadata)
         } catch let error as OAuthError
-            where host.acceptsOlderServers && challenge.resourceMetadata == nil
+            where host.acceptsOlderServers
+            && challenge.resourceMetadata == nil
             && error.status == 404
         {
             return nil
@@ -116,15 +127,20 @@ struct MCPClient {
     private static func client(
         of server: AuthorizationServer, _ host: MCPHost, scope: String
     ) async throws -> OAuthClient {
-        if server.acceptsClientDocuments, let document = host.documentURL {
+        if server.acceptsClientDocuments,
+            let document = host.documentURL
+        {
             return try server.client(id: document.absoluteString)
         }
         if let kept = try await host.registration(server.issuer) {
             return try server.client(kept)
         }
-        // Some servers grant no scope that the client wasn't registered with.
+        // Some servers grant no scope that the client wasn't registered
+        // with.
         var metadata = host.metadata
-        if metadata.scope == nil, !scope.isEmpty { metadata.scope = scope }
+        if metadata.scope == nil, !scope.isEmpty {
+            metadata.scope = scope
+        }
         let registered = try await server.register(metadata)
         try await host.keep(registered, server.issuer)
         return try server.client(registered)
@@ -340,7 +356,8 @@ struct MCPClient {
     }
 
     private func landing() async throws -> (OAuthClient, URL) {
-        let server = try await AuthorizationServer.discover("https://login.example")
+        let server = try await AuthorizationServer.discover(
+            "https://login.example")
         let client = try server.client(id: "app")
         let revocationURL = try server.endpoint("revocation_endpoint")
         return (client, revocationURL)

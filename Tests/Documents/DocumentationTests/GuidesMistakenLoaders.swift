@@ -6,7 +6,8 @@ import Testing
 // The mistaken loaders of “Writing a loader”, run. `GuideTests` compares the page with this file.
 
 private actor Backend {
-    private(set) lazy var tokens = TokenService { [unowned backend = self] _ in
+    private(set) lazy var tokens = TokenService {
+        [unowned backend = self] _ in
         try await backend.logIn()
     }
 

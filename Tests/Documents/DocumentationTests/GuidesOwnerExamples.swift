@@ -43,7 +43,9 @@ private func send(_ attempt: () async throws -> Answer) async throws -> Answer {
     for _ in 1...3 {
         do {
             return try await attempt()
-        } catch let error as TokenServiceError where error.remedy == .retry {
+        } catch let error as TokenServiceError
+            where error.remedy == .retry
+        {
             guard let wait = error.retryAt?.timeIntervalSinceNow, wait < 5
             else { throw error }
             try await Task.sleep(for: .seconds(max(wait, 0)))

@@ -21,7 +21,8 @@ import Testing
     @Test func `a token of five minutes is refreshed as the guide says`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
+        let tokens = TokenService(
+            environment: .init(clock: clock), loader: loader)
 
         @Sendable func fiveMinutes(_ name: String) -> AccessToken {
             AccessToken(name, lifetime: .seconds(300))
@@ -58,7 +59,8 @@ import Testing
             #expect(left == .seconds(3600))
         }
         async let next = { () async throws -> AccessToken in
-            let token = try await tokens.reloadToken()  // its load began after this call
+            // Its load began after this call.
+            let token = try await tokens.reloadToken()
             return token
         }()
         try await loader.nextCall().succeed(with: AccessToken("second", lifetime: .seconds(3600)))

@@ -65,7 +65,9 @@ enum RefusalClients {
                 let (_, response) = try await session.data(for: message)
                 let status = (response as? HTTPURLResponse)?.statusCode
                 guard status == 401 else { return status }
-                if let current = tokens.cachedToken { await tokens.invalidate(current) }
+                if let current = tokens.cachedToken {
+                    await tokens.invalidate(current)
+                }
             }
         }
     }

@@ -97,7 +97,8 @@ import FoundationNetworking
         let factory = DataLoaderFactory(
             session: session,
             tokens: try OriginTokens(tokens, for: [apiURL], usage: usage))
-        let movies = try await factory.makeLoader().perform(Request(url: moviesURL))
+        let movies = try await factory.makeLoader().perform(
+            Request(url: moviesURL))
         #expect(String(decoding: movies.body, as: UTF8.self) == "movies")
         #expect(host.arrivals.map(\.token) == ["access-1", "access-2"])
     }

@@ -20,7 +20,8 @@ actor ReportScreen {
     func appear() async {
         state = .loading
         do {
-            let token = try await tokens.retrieveToken(within: .seconds(10))
+            let token = try await tokens.retrieveToken(
+                within: .seconds(10))
             state = .shown("report for \(token.value)")
         } catch let error as TokenServiceError
             where error.remedy == .signIn
@@ -68,11 +69,13 @@ actor ReportScreen {
     @Test func `waits ten seconds and no longer`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let tokens = TokenService(environment: .init(clock: clock), loader: loader)
+        let tokens = TokenService(
+            environment: .init(clock: clock), loader: loader)
         let screen = ReportScreen(tokens: tokens)
         async let appearance: Void = screen.appear()
 
-        try await clock.waitForSleepers(2)  // the screen's limit and the load's
+        // The screen's limit and the load's.
+        try await clock.waitForSleepers(2)
         clock.advance(by: .seconds(10))
         await appearance
         #expect(await screen.state == .failed)

@@ -14,7 +14,8 @@ private func firstToken() async {
     do {
         let tokens = TokenService(
             loader: try ClientCredentialsLoader(
-                tokenURL: tokenURL, clientID: "reports", clientSecret: secret))
+                tokenURL: tokenURL, clientID: "reports",
+                clientSecret: secret))
         let token = try await tokens.retrieveToken()
         print("a token for", token.lifetime ?? .zero)
     } catch {

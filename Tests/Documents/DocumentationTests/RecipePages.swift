@@ -95,9 +95,10 @@ struct RecipePage: CustomStringConvertible {
             } + Self.files(in: target).map { (path: "\(target)/\($0)", language: "swift") }
         let blocks = try files.map { file in
             let text = try String(contentsOf: Self.folder.appending(path: "Sources/\(file.path)"), encoding: .utf8)
-            // A library's files need a folder of their own.
-            let name = file.language.isEmpty ? "Sources/\(file.path)" : String(file.path.split(separator: "/")[1])
-            return "## \(name)\n\n```\(file.language)\n\(text)```"
+            let words = file.path.split(separator: "/")
+            // A library's files need a folder of their own. A longer heading would make the page wider than a phone.
+            let place = file.language.isEmpty ? "In `Sources/\(words[0])`:\n\n" : ""
+            return "### \(words[1])\n\n\(place)```\(file.language)\n\(text)```"
         }
         return """
             # \(title)

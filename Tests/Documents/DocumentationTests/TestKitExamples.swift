@@ -10,7 +10,8 @@ import Testing
     @Test func `a scripted load answers its caller`() async throws {
         let clock = ManualClock()
         let loader = ScriptedLoader()
-        let service = TokenService(environment: .init(clock: clock), loader: loader)
+        let service = TokenService(
+            environment: .init(clock: clock), loader: loader)
 
         async let token = service.retrieveToken()
         let call = try await loader.nextCall()  // the load has begun
@@ -24,7 +25,8 @@ import Testing
         let loader = ScriptedLoader()
         let store = ScriptedStore()
         let service = TokenService(
-            store: store, environment: .driven(by: stage, clock: clock), loader: loader)
+            store: store, environment: .driven(by: stage, clock: clock),
+            loader: loader)
 
         let caller = stage.start { try await service.retrieveToken() }
         let call = try await loader.nextCall()  // the store was empty
@@ -39,8 +41,11 @@ import Testing
         #expect(store.log == ["load", "save first"])
 
         clock.advance(by: .seconds(3600))  // the token expires
-        let late = stage.start { try await service.retrieveToken(within: .seconds(5)) }
-        clock.advance(by: .seconds(5))  // its limit passes, and the server is silent
+        let late = stage.start {
+            try await service.retrieveToken(within: .seconds(5))
+        }
+        // Its limit passes, and the server is silent.
+        clock.advance(by: .seconds(5))
         stage.run()
         #expect((late.error as? TokenServiceError)?.code == .deadlineExceeded)
     }
@@ -48,17 +53,22 @@ import Testing
     @Test func `two services share a grant in a store that loses an answer`() async throws {
         let stage = Stage()
         let clock = ManualClock()
-        let server = SimulatedAuthorizationServer(clock: clock, rotatesRefreshTokens: true)
+        let server = SimulatedAuthorizationServer(
+            clock: clock, rotatesRefreshTokens: true)
         let store = SimulatedSharedStore(clock: clock)
         let services = (1...2).map { _ in
             TokenService(
-                sharedStore: store, environment: .driven(by: stage, clock: clock), loader: server.loader)
+                sharedStore: store, environment: .driven(by: stage, clock: clock),
+                loader: server.loader)
         }
-        let signIn = stage.start { await services[0].replace(with: server.signIn()) }
+        let signIn = stage.start {
+            await services[0].replace(with: server.signIn())
+        }
         #expect(signIn.isDone)
 
         clock.advance(by: .seconds(3600))  // the token expires
-        store.loseNextResponses()  // the mark is written, but the service gets an error
+        // The mark is written, but the service gets an error.
+        store.loseNextResponses()
         let callers = services.map { service in
             stage.start { try await service.retrieveToken() }
         }

@@ -11,7 +11,7 @@ struct Settings: Decodable {
         let plan: String
         let clientID: String
         /// `nil`: a person of the tenant has signed in elsewhere, and the
-        /// refresh token is in the database.
+        /// database has the refresh token.
         let secret: String?
     }
 
@@ -21,7 +21,7 @@ struct Settings: Decodable {
     /// Settings of libpq.
     let database: [String: String]
     let tenants: [String: Tenant]
-    /// For how long the authorization server accepts a refresh token again.
+    /// For how long the server accepts a used refresh token again.
     var serverGrace: Int?
 
     init(path: String) throws {
@@ -38,7 +38,8 @@ struct Settings: Decodable {
             id: tenant.clientID,
             authentication: tenant.secret.map { .clientSecretBasic($0) }
                 ?? .publicClient,
-            tokenURL: tokenURL, transport: transport)
+            tokenURL: tokenURL, transport: transport,
+            timeLimit: .seconds(8))
         if tenant.secret == nil { return try RefreshTokenLoader(client) }
         return try ClientCredentialsLoader(client)
     }

@@ -3,23 +3,26 @@ import AccessTokensOAuth
 import DataLoading
 import Foundation
 
+private let logIn = "Run “\(Settings.name) login”."
+
 /// What a person reads who is no developer, for each remedy.
 private let sentences: [TokenServiceError.Remedy: String] = [
-    .retry: "The service can't be reached at the moment. Try again later.",
-    .signIn: "You are not signed in any more. Run “reports login”.",
+    .retry:
+        "The service can't be reached at the moment. Try again later.",
+    .signIn: "You are not signed in any more. \(logIn)",
     .signInOrRegistration:
-        "You may have to sign in again. Run “reports login”. If that doesn't"
-        + " help, ask for help with the code below.",
+        "You may have to sign in again. \(logIn) If that doesn't help,"
+        + " ask for help with the code below.",
     .clientRegistration:
-        "The service doesn't accept this program. Ask for help with the code"
-        + " below.",
+        "The service doesn't accept this program. Ask for help with the"
+        + " code below.",
     .programChange:
-        "This version of the program doesn't work any more. Install a newer"
-        + " one, or ask for help with the code below.",
+        "This version of the program doesn't work any more. Install a"
+        + " newer one, or ask for help with the code below.",
 ]
 
-/// Returns what the user of the program can do about an error, with a code
-/// for the people who help.
+/// Returns what the user of the program can do about an error, with a
+/// code for the people who help.
 func advice(on error: any Error) -> String {
     var lines: [String?]
     switch error {
@@ -31,7 +34,9 @@ func advice(on error: any Error) -> String {
             error.underlying.map { "\($0)" },
         ]
     case let error as any TokenLoadFailure:
-        lines = [sentences[error.remedy], error.logCode.map { "Code: \($0)" }]
+        lines = [
+            sentences[error.remedy], error.logCode.map { "Code: \($0)" },
+        ]
         if let date = (error as? TokenServiceError)?.retryAt {
             lines.append("The next attempt is possible at \(date).")
         }

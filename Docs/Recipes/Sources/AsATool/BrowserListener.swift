@@ -25,7 +25,8 @@ struct BrowserListener: ~Copyable {
             }
         }
         var ends: [Int32] = [-1, -1]
-        guard isBound, listen(listener, 8) == 0, unsafe pipe(&ends) == 0 else {
+        guard isBound, listen(listener, 8) == 0, unsafe pipe(&ends) == 0
+        else {
             throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
         }
         self.listener = listener
@@ -38,8 +39,8 @@ struct BrowserListener: ~Copyable {
 
     deinit { close(end.writer) }
 
-    /// Returns the value that is read from the first request that has one;
-    /// an error of the closure ends the wait.
+    /// Returns the value that is read from the first request that has
+    /// one; an error of the closure ends the wait.
     ///
     /// A request that a web page or another program sends has none.
     func read<Value: Sendable>(
@@ -52,10 +53,13 @@ struct BrowserListener: ~Copyable {
             while let connection = accept(listener, until: reader) {
                 Thread.detachNewThread {
                     defer { close(connection) }
-                    guard let url = requestedURL(connection) else { return }
+                    guard let url = requestedURL(connection) else {
+                        return
+                    }
                     do {
                         guard let value = try read(url) else {
-                            return answer(connection, "This is no sign-in.")
+                            return answer(
+                                connection, "This is no sign-in.")
                         }
                         answer(connection, "You can close this window.")
                         result.yield(value)

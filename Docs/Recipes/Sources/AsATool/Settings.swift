@@ -1,8 +1,13 @@
 import Foundation
 
-/// Where the tool signs in and what it calls: write your own here.
+/// Where the tool signs in and what it calls: write your own here, and
+/// nowhere else.
 struct Settings {
-    let name = "reports"
+    /// What its users type; the executable target has the same name.
+    static let name = "reports"
+    /// In the environment, names another server for everything, for
+    /// tests.
+    static let serverVariable = name.uppercased() + "_SERVER"
     let clientID = "reports-tool"
     let scope = "reports.read"
     let tokenURL: URL
@@ -14,25 +19,28 @@ struct Settings {
     /// The session's file, which all processes of the tool share.
     let session: String
 
-    /// - Parameter environment: `REPORTS_SERVER` is another server, for
-    ///   tests.
     init(
-        _ environment: [String: String] = ProcessInfo.processInfo.environment
+        _ environment: [String: String] = ProcessInfo.processInfo
+            .environment
     ) throws {
-        let address =
-            environment["REPORTS_SERVER"] ?? "https://login.example.com"
-        guard let server = URL(string: address) else {
-            throw CocoaError(.coderInvalidValue)
+        func url(_ server: String, _ path: String) throws -> URL {
+            let server = environment[Self.serverVariable] ?? server
+            guard let url = URL(string: server) else {
+                throw CocoaError(.coderInvalidValue)
+            }
+            return url.appending(path: path)
         }
-        tokenURL = server.appending(path: "token")
-        deviceURL = server.appending(path: "device")
-        authorizationURL = server.appending(path: "authorize")
-        revocationURL = server.appending(path: "revoke")
-        userURL = server.appending(path: "user")
+        let login = "https://login.example.com"
+        tokenURL = try url(login, "token")
+        deviceURL = try url(login, "device")
+        authorizationURL = try url(login, "authorize")
+        revocationURL = try url(login, "revoke")
+        userURL = try url("https://api.example.com", "user")
         // A local disk: locks on network volumes are unreliable.
         let home = environment["HOME"] ?? NSHomeDirectory()
-        let state = environment["XDG_STATE_HOME"] ?? home + "/.local/state"
-        let folder = state + "/" + name
+        let state =
+            environment["XDG_STATE_HOME"] ?? home + "/.local/state"
+        let folder = state + "/" + Self.name
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700])

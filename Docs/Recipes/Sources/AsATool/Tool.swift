@@ -28,7 +28,9 @@ struct Tool {
         do {
             let tool = try Tool(Settings())
             let work = Task { await tool.run(arguments) }
-            let signals = [SIGINT, SIGTERM].map { handle($0, work.cancel) }
+            let signals = [SIGINT, SIGTERM].map {
+                handle($0, work.cancel)
+            }
             let status = await work.value
             // The answer to a refresh has a refresh token that only this
             // process gets, also after Ctrl-C.
@@ -69,7 +71,7 @@ struct Tool {
             case ["whoami"]: print(try await userName())
             case ["logout"]: try await logOut()
             default:
-                let name = settings.name
+                let name = Settings.name
                 say("usage: \(name) login [--browser] | whoami | logout")
                 return 64
             }
@@ -83,14 +85,15 @@ struct Tool {
     private func logIn(
         _ ask: () async throws -> TokenResponse
     ) async throws {
+        // The user may be another one, so the last session ends. It ends
+        // first, since some servers revoke a user's tokens all at once.
+        try? await logOut()
         let token: AccessToken
         do {
             token = try await ask().token
         } catch let salvaged as SalvagedGrant {
             token = salvaged.grant
         }
-        // The user may be another one, so the last session ends first.
-        try? await logOut()
         if let failure = await tokens.replace(with: token).storeFailure {
             throw failure
         }
@@ -131,7 +134,8 @@ struct Tool {
         let loader = DataLoaderFactory(
             tokens: try OriginTokens(tokens, for: [settings.userURL])
         ).makeLoader()
-        let answer = try await loader.perform(Request(url: settings.userURL))
+        let answer = try await loader.perform(
+            Request(url: settings.userURL))
         return String(decoding: answer.body, as: UTF8.self)
     }
 

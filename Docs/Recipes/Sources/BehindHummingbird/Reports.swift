@@ -65,7 +65,8 @@ extension HTTPError {
             let wait = error.retryAt.map { Int($0.timeIntervalSinceNow) }
             self.init(
                 .serviceUnavailable,
-                headers: [.retryAfter: "\(max(1, wait ?? 1))"], message: nil)
+                headers: [.retryAfter: "\(max(1, wait ?? 1))"],
+                message: nil)
         }
     }
 }

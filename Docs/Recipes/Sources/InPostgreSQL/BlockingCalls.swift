@@ -3,8 +3,8 @@ import Foundation
 
 /// Runs an actor's work on a thread that it may block.
 ///
-/// Swift's own threads are as few as the processors. If calls block them, the
-/// whole program waits.
+/// Swift's own threads are as few as the processors. If calls block them,
+/// the whole program waits.
 final class BlockingExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "blocking calls")
 
@@ -16,11 +16,12 @@ final class BlockingExecutor: SerialExecutor {
     }
 }
 
-/// Waits until a socket is readable, or writable, and returns whether it is.
+/// Waits until a socket is readable, or writable; returns whether it is.
 ///
 /// An idle connection that is readable was closed by the server.
 func isReady(
-    _ socket: Int32, _ events: Int32 = POLLIN, within time: Duration = .zero
+    _ socket: Int32, _ events: Int32 = POLLIN,
+    within time: Duration = .zero
 ) -> Bool {
     var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
     let milliseconds = max(time, .zero) / .milliseconds(1)

@@ -12,22 +12,25 @@ actor PostgreSQLConnection {
     private let settings: String
     private var session: PostgreSQLSession?
 
-    /// - Parameter settings: libpq's, such as `host`, `dbname`, `user` and
-    ///   `password`. libpq takes the others from the environment.
+    /// - Parameter settings: libpq's, such as `host`, `dbname`, `user`
+    ///   and `password`. libpq takes the others from the environment.
     init(_ settings: [String: String]) {
         // A replica's records are old.
-        let all = ["connect_timeout": "2", "target_session_attrs": "read-write"]
-            .merging(settings) { $1 }
+        let all = [
+            "connect_timeout": "2", "target_session_attrs": "read-write",
+        ]
+        .merging(settings) { $1 }
         self.settings = all.map { name, value in
             let value = value.replacing("\\", with: "\\\\")
             return "\(name)='\(value.replacing("'", with: "\\'"))'"
         }.joined(separator: " ")
     }
 
-    /// Runs a statement in a transaction of its own, and returns its first row.
+    /// Runs a statement in a transaction of its own, and returns its
+    /// first row.
     ///
-    /// It is sent only once. If this throws, the server may have run it, or may
-    /// still do so.
+    /// It is sent only once. If this throws, the server may have run it,
+    /// or may still do so.
     func row(_ statement: String, _ values: [Data]) throws -> [Data]? {
         let session =
             if let session, session.isAlive { session } else {
@@ -53,7 +56,9 @@ struct PostgreSQLError: Error, CustomStringConvertible {
 
     init(_ settings: String) throws {
         unsafe connection = PQconnectdb(settings)
-        guard unsafe PQstatus(connection) == CONNECTION_OK else { throw error }
+        guard unsafe PQstatus(connection) == CONNECTION_OK else {
+            throw error
+        }
         guard unsafe PQserverVersion(connection) >= 90_500 else {
             throw PostgreSQLError(
                 description: "PostgreSQL 9.5 or newer is needed.")
@@ -69,13 +74,15 @@ struct PostgreSQLError: Error, CustomStringConvertible {
     private var error: PostgreSQLError {
         let text = unsafe String(cString: PQerrorMessage(connection))
         return PostgreSQLError(
-            description: text.trimmingCharacters(in: .whitespacesAndNewlines))
+            description: text.trimmingCharacters(
+                in: .whitespacesAndNewlines))
     }
 
     /// Leaves out the server's details, which may quote a value.
     private func error(in result: OpaquePointer) -> PostgreSQLError {
         func field(_ name: Unicode.Scalar) -> String? {
-            let text = unsafe PQresultErrorField(result, Int32(name.value))
+            let text = unsafe PQresultErrorField(
+                result, Int32(name.value))
             return unsafe text.map { unsafe String(cString: $0) }
         }
         guard let text = field("M") else { return error }
@@ -98,12 +105,14 @@ struct PostgreSQLError: Error, CustomStringConvertible {
         // More than one: an error of the commit comes after the row.
         while let result = try unsafe nextResult(until: end) {
             defer { unsafe PQclear(result) }
-            guard unsafe PQresultStatus(result) != PGRES_FATAL_ERROR else {
+            guard unsafe PQresultStatus(result) != PGRES_FATAL_ERROR
+            else {
                 throw unsafe error(in: result)
             }
             guard unsafe PQntuples(result) > 0 else { continue }
             row = (0..<(unsafe PQnfields(result))).map { column in
-                guard let value = unsafe PQgetvalue(result, 0, column) else {
+                guard let value = unsafe PQgetvalue(result, 0, column)
+                else {
                     return Data()
                 }
                 let count = unsafe Int(PQgetlength(result, 0, column))
@@ -130,7 +139,9 @@ struct PostgreSQLError: Error, CustomStringConvertible {
             else {
                 throw PostgreSQLError(description: "no answer in time")
             }
-            guard unsafe PQconsumeInput(connection) == 1 else { throw error }
+            guard unsafe PQconsumeInput(connection) == 1 else {
+                throw error
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
 import AccessTokensSharing
 import Foundation
 
-/// A grant that processes on several hosts share, in a table of PostgreSQL.
+/// A grant that hosts share, in a table of PostgreSQL.
 struct PostgreSQLTokenStore: SharedTokenStore {
     let database: PostgreSQLConnection
     let name: String
 
-    /// The program's user needs SELECT, INSERT and UPDATE on it, and no more.
+    /// The program's user needs only SELECT, INSERT and UPDATE on it.
     static let table = """
         CREATE TABLE IF NOT EXISTS grants (
             name text PRIMARY KEY, revision text NOT NULL,
@@ -32,7 +32,8 @@ struct PostgreSQLTokenStore: SharedTokenStore {
         guard let row, row.count == 3 else { return nil }
         let age = Int(String(decoding: row[2], as: UTF8.self)) ?? 0
         return SharedRecord(
-            row[1], revision: .init(String(decoding: row[0], as: UTF8.self)),
+            row[1],
+            revision: .init(String(decoding: row[0], as: UTF8.self)),
             age: .milliseconds(max(age, 0)))
     }
 
@@ -44,6 +45,7 @@ struct PostgreSQLTokenStore: SharedTokenStore {
         if let revision { values.append(Data(revision.text.utf8)) }
         let row = try await database.row(
             revision == nil ? Self.create : Self.replace, values)
-        return row == nil ? .conflict(try await load()) : .done(.init(new))
+        return row == nil
+            ? .conflict(try await load()) : .done(.init(new))
     }
 }

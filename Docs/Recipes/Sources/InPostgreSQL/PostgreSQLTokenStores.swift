@@ -26,7 +26,8 @@ struct PostgreSQLTokenStores: SharedTokenStores {
         repeat {
             let last = Data((names.last ?? "").utf8)
             let row = try await databases[0].row(Self.page, [last])
-            let text = row?.first ?? Data()  // empty if there are no names
+            // Empty if there are no names.
+            let text = row?.first ?? Data()
             names =
                 text.isEmpty
                 ? [] : try JSONDecoder().decode([String].self, from: text)

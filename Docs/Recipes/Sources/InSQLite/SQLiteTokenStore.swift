@@ -8,7 +8,8 @@ struct SQLiteTokenStore: SharedTokenStore {
     let database: DatabaseQueue
     let name: String
 
-    /// Opens a database that only this user can read, and makes the table.
+    /// Opens a database that only this user can read, and makes the
+    /// table.
     static func database(at path: String) throws -> DatabaseQueue {
         let file = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw CocoaError(.fileWriteNoPermission) }
@@ -20,7 +21,8 @@ struct SQLiteTokenStore: SharedTokenStore {
         try database.write { database in
             try database.execute(
                 sql: """
-                    CREATE TABLE IF NOT EXISTS grants (name TEXT PRIMARY KEY,
+                    CREATE TABLE IF NOT EXISTS grants (
+                        name TEXT PRIMARY KEY,
                         revision TEXT NOT NULL, bytes BLOB NOT NULL)
                     """)
         }
@@ -38,7 +40,9 @@ struct SQLiteTokenStore: SharedTokenStore {
     ) async throws -> SharedRecord.Swap {
         try await database.write { database in
             let known = try record(in: database)
-            guard known?.revision == revision else { return .conflict(known) }
+            guard known?.revision == revision else {
+                return .conflict(known)
+            }
             let new = UUID().uuidString  // no revision is used twice
             try database.execute(
                 sql: "INSERT OR REPLACE INTO grants VALUES (?, ?, ?)",
@@ -49,8 +53,11 @@ struct SQLiteTokenStore: SharedTokenStore {
 
     private func record(in database: Database) throws -> SharedRecord? {
         try Row.fetchOne(
-            database, sql: "SELECT revision, bytes FROM grants WHERE name = ?",
+            database,
+            sql: "SELECT revision, bytes FROM grants WHERE name = ?",
             arguments: [name]
-        ).map { SharedRecord($0["bytes"], revision: .init($0["revision"])) }
+        ).map {
+            SharedRecord($0["bytes"], revision: .init($0["revision"]))
+        }
     }
 }

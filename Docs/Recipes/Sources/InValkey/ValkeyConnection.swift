@@ -1,8 +1,8 @@
 import CHiredis
 import Foundation
 
-/// A connection to Valkey or Redis through hiredis, opened at the first use
-/// and again after it was lost.
+/// A connection to Valkey or Redis through hiredis, opened at the first
+/// use and again after it was lost.
 actor ValkeyConnection {
     private nonisolated let executor = BlockingExecutor()
     nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -25,8 +25,8 @@ actor ValkeyConnection {
 
     /// Runs a script that has one key.
     ///
-    /// It is sent only once. If this throws, the server may have run it, or may
-    /// still do so.
+    /// It is sent only once. If this throws, the server may have run it,
+    /// or may still do so.
     func eval(
         _ script: String, key: String, _ arguments: [Data]
     ) throws -> [Data] {
@@ -55,7 +55,8 @@ struct ValkeyError: Error, CustomStringConvertible {
 
     init(_ text: String) {
         // A server repeats the arguments of an unknown command.
-        let end = text.range(of: ", with args")?.lowerBound ?? text.endIndex
+        let end =
+            text.range(of: ", with args")?.lowerBound ?? text.endIndex
         description = String(text[..<end])
     }
 }
@@ -91,7 +92,8 @@ struct ValkeyError: Error, CustomStringConvertible {
         let answer = unsafe withPointers(to: words) { pointers in
             var pointers = unsafe pointers
             return unsafe redisCommandArgv(
-                context, Int32(words.count), &pointers, words.map(\.count))
+                context, Int32(words.count), &pointers, words.map(\.count)
+            )
         }
         guard let answer = unsafe answer else { throw error }
         defer { unsafe freeReplyObject(answer) }
@@ -108,7 +110,8 @@ struct ValkeyError: Error, CustomStringConvertible {
     private static func bytes(
         of reply: UnsafeMutablePointer<redisReply>?
     ) -> Data {
-        guard let reply = unsafe reply, let text = unsafe reply.pointee.str
+        guard let reply = unsafe reply,
+            let text = unsafe reply.pointee.str
         else { return Data() }
         return unsafe Data(bytes: text, count: reply.pointee.len)
     }

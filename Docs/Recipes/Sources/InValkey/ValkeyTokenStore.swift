@@ -1,16 +1,17 @@
 import AccessTokensSharing
 import Foundation
 
-/// A grant that processes on several hosts share, under a key of Valkey or
-/// Redis.
+/// A grant that processes on several hosts share, under a key of Valkey
+/// or Redis.
 struct ValkeyTokenStore: SharedTokenStore {
     let database: ValkeyConnection
     let key: String
 
-    /// Replaces the record if its revision is the first argument; otherwise, or
-    /// without arguments, returns it.
+    /// Replaces the record if its revision is the first argument;
+    /// otherwise, or without arguments, returns it.
     private static let script = """
-        -- Changes nothing, but a replica, whose records are old, refuses it.
+        -- Changes nothing, but a replica, whose records are old, refuses
+        -- it.
         redis.call('HDEL', KEYS[1], '')
         local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)

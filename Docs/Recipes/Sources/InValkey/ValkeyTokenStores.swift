@@ -1,8 +1,8 @@
 import AccessTokensSharing
 import Foundation
 
-/// The grants of many keys, each under a key of Valkey or Redis that begins
-/// with the prefix.
+/// The grants of many keys, each under a key of Valkey or Redis that
+/// begins with the prefix.
 struct ValkeyTokenStores: SharedTokenStores {
     /// Each key's operations take turns on one of them.
     let databases: [ValkeyConnection]

@@ -25,9 +25,11 @@ struct AsyncHTTPClientTransport: TokenTransport {
             let headers = answer.headers.map { ($0.name, $0.value) }
             return TransportResponse(
                 status: Int(answer.status.code),
-                headers: Dictionary(headers) { "\($0), \($1)" }, body: body)
+                headers: Dictionary(headers) { "\($0), \($1)" },
+                body: body)
         } catch  where HTTPClient.isFromConnecting(error) {
-            throw TransportError.notSent("no connection", underlying: error)
+            throw TransportError.notSent(
+                "no connection", underlying: error)
         } catch let error as HTTPClientError
             where error == .deadlineExceeded
         {
@@ -39,8 +41,8 @@ struct AsyncHTTPClientTransport: TokenTransport {
 }
 
 extension HTTPClient {
-    /// The name can't be resolved, no address accepts a connection, none does
-    /// in time, or the handshake of TLS fails: nothing was sent.
+    /// The name can't be resolved, no address accepts a connection, none
+    /// does in time, or the handshake of TLS fails: nothing was sent.
     static func isFromConnecting(_ error: any Error) -> Bool {
         switch error {
         case is NIOConnectionError, NIOSSLError.handshakeFailed: true
@@ -55,10 +57,11 @@ extension HTTPClient {
 }
 
 extension HTTPClient.Configuration {
-    /// Follows no redirect, inflates nothing, and uses no connection twice.
+    /// Follows no redirect, inflates nothing, and uses no connection
+    /// twice.
     ///
-    /// A server may be about to close one that is kept. With HTTP/2 such a
-    /// client answers nothing more after a request was cancelled.
+    /// A server may be about to close one that is kept. With HTTP/2 such
+    /// a client answers nothing more after a request was cancelled.
     static var forTokens: Self {
         var configuration = Self(
             redirectConfiguration: .disallow, decompression: .disabled)

@@ -49,13 +49,14 @@ extension HTTPClient {
 
 /// Whether a header follows from the URL and the body.
 ///
-/// One that was copied from another request would let the rest of the body
-/// be read as the next request (RFC 9112 §11.2), or take the token to
-/// another host.
+/// One that was copied from another request would let the rest of the
+/// body be read as the next request (RFC 9112 §11.2), or take the token
+/// to another host.
 private func isOfConnection(_ name: String) -> Bool {
     [
         "connection", "content-length", "host", "keep-alive",
-        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "proxy-connection", "te", "trailer", "transfer-encoding",
+        "upgrade",
     ].contains(name.lowercased())
 }
 
@@ -116,7 +117,8 @@ struct Origin: Hashable {
     let port: Int
 
     init?(_ text: String) {
-        guard let url = URL(string: text), let host = url.host?.lowercased(),
+        guard let url = URL(string: text),
+            let host = url.host?.lowercased(),
             let scheme = url.scheme?.lowercased(), url.user == nil
         else { return nil }
         let isHere = ["127.0.0.1", "::1", "localhost"].contains(host)

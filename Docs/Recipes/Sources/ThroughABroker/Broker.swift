@@ -18,14 +18,16 @@ struct Broker {
     var revoke: @Sendable (AccessToken) async -> Void = { _ in }
     var logger = Logger(label: "broker")
 
-    /// Answers until SIGTERM, a sign-out, or `idleLimit` without a request.
+    /// Answers until SIGTERM, a sign-out, or `idleLimit` without a
+    /// request.
     ///
-    /// Before it returns, it waits for the loads and saves that the session
-    /// depends on. It returns at once if another broker runs.
+    /// Before it returns, it waits for the loads and saves that the
+    /// session depends on. It returns at once if another broker runs.
     func run() async throws {
         guard let lock = try await directory.lock() else { return }
         defer { withExtendedLifetime(lock) {} }
-        signal(SIGHUP, SIG_IGN)  // the terminal of the client that began it
+        // From the terminal of the client that began it.
+        signal(SIGHUP, SIG_IGN)
         let name = try lock.readToEnd() ?? Data()
         let idle = IdleLimit(idleLimit)
         let server = Application(
@@ -62,7 +64,8 @@ struct Broker {
         // A broker that sends something else gets another number.
         router.post("1/token") { request, _ in
             try await idle.whileAnswering {
-                guard request.headers[.ifMatch] ?? session == session else {
+                guard request.headers[.ifMatch] ?? session == session
+                else {
                     throw HTTPError(.preconditionFailed)
                 }
                 let old = try await request.body.collect(upTo: 1 << 20)
@@ -80,7 +83,8 @@ struct Broker {
     private func answer(
         replacing old: String, in session: String
     ) async throws -> Answer {
-        if let stored = try? await store.load(), stored.token.value == old,
+        if let stored = try? await store.load(),
+            stored.token.value == old,
             stored.isRefusedIfReplaced
         {
             await tokens.invalidate(stored.token)
@@ -88,13 +92,15 @@ struct Broker {
         do {
             let token = try await tokens.retrieveToken()
             let stored = try? await store.load()
-            let rest = stored?.token.value == token.value ? stored?.rest : nil
+            let rest =
+                stored?.token.value == token.value ? stored?.rest : nil
             // If the store can't tell, at least a hundredth is left.
             let lifetime = token.lifetime.map {
                 rest ?? min($0 / 100, .seconds(6))
             }
             let lent = AccessToken(
-                token.value, tokenType: token.tokenType, lifetime: lifetime,
+                token.value, tokenType: token.tokenType,
+                lifetime: lifetime,
                 scope: token.scope)
             let bytes = try StoredToken(lent, received: .now).serialized()
             return Answer(
@@ -115,7 +121,8 @@ struct Broker {
     private func failure(_ error: TokenServiceError) throws -> Answer {
         let bytes = try JSONEncoder().encode(BrokerAnswer(error))
         return Answer(
-            status: .serviceUnavailable, response: ByteBuffer(bytes: bytes))
+            status: .serviceUnavailable,
+            response: ByteBuffer(bytes: bytes))
     }
 }
 
@@ -126,8 +133,9 @@ extension StoredToken {
         return token.lifetime.map { $0 - .seconds(age) }
     }
 
-    /// Whether a client that replaces it must have seen it refused: it has
-    /// more left than the leeway, and 2 s for a client that is slow to ask.
+    /// Whether a client that replaces it must have seen it refused: it
+    /// has more left than the leeway, and 2 s for a client that is slow
+    /// to ask.
     fileprivate var isRefusedIfReplaced: Bool {
         guard let lifetime = token.lifetime, let rest else { return true }
         return rest > min(lifetime / 10, .seconds(60)) + .seconds(2)
@@ -137,11 +145,16 @@ extension StoredToken {
 /// Ends the broker after a time without requests.
 private final class IdleLimit: Service {
     private let limit: Duration
-    private let state: Mutex<(answering: Int, end: ContinuousClock.Instant)>
+    private let state: Mutex<State>
+
+    private struct State {
+        var answering: Int
+        var end: ContinuousClock.Instant
+    }
 
     init(_ limit: Duration) {
         self.limit = limit
-        state = Mutex((0, .now + limit))
+        state = Mutex(State(answering: 0, end: .now + limit))
     }
 
     func run() async throws {
@@ -154,14 +167,19 @@ private final class IdleLimit: Service {
         _ body: () async throws -> Value
     ) async rethrows -> Value {
         state.withLock { $0.answering += 1 }
-        defer { state.withLock { $0 = ($0.answering - 1, .now + limit) } }
+        defer {
+            state.withLock {
+                $0.answering -= 1
+                $0.end = .now + limit
+            }
+        }
         return try await body()
     }
 
     private var rest: Duration? {
-        let (answering, end) = state.withLock(\.self)
-        if answering > 0 { return limit }
-        let rest = ContinuousClock.now.duration(to: end)
+        let state = state.withLock(\.self)
+        if state.answering > 0 { return limit }
+        let rest = ContinuousClock.now.duration(to: state.end)
         return rest > .zero ? rest : nil
     }
 }

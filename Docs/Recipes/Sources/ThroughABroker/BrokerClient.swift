@@ -18,8 +18,9 @@ final class BrokerClient: TokenLoader {
 
     /// - Parameters:
     ///   - client: Made with the configuration `forBroker`.
-    ///   - answerLimit: More than the 35 s that the broker may take for a load
-    ///     and its save; with `startLimit`, less than `loadTimeout` below.
+    ///   - answerLimit: More than the 35 s that the broker may take for a
+    ///     load and its save; with `startLimit`, less than `loadTimeout`
+    ///     below.
     ///   - start: Starts a program that runs the broker.
     init(
         in directory: BrokerDirectory, over client: HTTPClient,
@@ -38,7 +39,8 @@ final class BrokerClient: TokenLoader {
         replacing previous: AccessToken?
     ) async throws -> AccessToken {
         let (answer, body) = try await ask("token", replacing: previous)
-        let stored = try StoredToken(serialized: Data(body.readableBytesView))
+        let stored = try StoredToken(
+            serialized: Data(body.readableBytesView))
         session.withLock { $0 = answer.headers["ETag"].first ?? "" }
         return stored.token
     }
@@ -74,8 +76,8 @@ final class BrokerClient: TokenLoader {
         }
     }
 
-    /// Sends the request, again if a broker had to be started first, or has
-    /// ended before it answered.
+    /// Sends the request, again if a broker had to be started first, or
+    /// has ended before it answered.
     private func send(
         _ request: HTTPClientRequest
     ) async throws -> (HTTPClientResponse, ByteBuffer) {
@@ -86,13 +88,16 @@ final class BrokerClient: TokenLoader {
             do {
                 let answer = try await client.execute(
                     request, timeout: answerLimit)
-                return (answer, try await answer.body.collect(upTo: 2 << 20))
+                return (
+                    answer, try await answer.body.collect(upTo: 2 << 20)
+                )
             } catch {
                 try Task.checkCancellation()
                 // The last broker may still wait for what it has begun.
                 if attempts.isMultiple(of: 20) { try start() }
                 guard .now < end else {
-                    throw BrokerError("no broker answers: \(error)", .retry)
+                    throw BrokerError(
+                        "no broker answers: \(error)", .retry)
                 }
             }
             attempts += 1

@@ -32,10 +32,12 @@ struct BrokerDirectory {
         guard unsafe lstat(path, &status) == 0 else {
             throw BrokerError("\(path): \(Self.reason)")
         }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == getuid(),
+        guard status.st_mode & S_IFMT == S_IFDIR,
+            status.st_uid == getuid(),
             status.st_mode & 0o077 == 0
         else {
-            throw BrokerError("\(path) must be your directory, with mode 700")
+            throw BrokerError(
+                "\(path) must be your directory, with mode 700")
         }
     }
 
@@ -44,13 +46,16 @@ struct BrokerDirectory {
     /// Its file has the name of the session.
     ///
     /// - Returns: `nil` if another process holds it all that time.
-    func lock(waiting limit: Duration = .zero) async throws -> FileHandle? {
+    func lock(
+        waiting limit: Duration = .zero
+    ) async throws -> FileHandle? {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
         let number = unsafe open(path + "/lock", flags, 0o600)
         guard number >= 0 else {
             throw BrokerError("\(path)/lock: \(Self.reason)")
         }
-        let file = FileHandle(fileDescriptor: number, closeOnDealloc: true)
+        let file = FileHandle(
+            fileDescriptor: number, closeOnDealloc: true)
         let end = ContinuousClock.now + limit
         while flock(number, LOCK_EX | LOCK_NB) != 0 {
             guard .now < end else { return nil }
@@ -59,8 +64,8 @@ struct BrokerDirectory {
         return file
     }
 
-    /// Begins a session; returns `false` if a broker runs, which has to be
-    /// signed out first.
+    /// Begins a session; returns `false` if a broker runs, which has to
+    /// be signed out first.
     func signIn(
         with token: AccessToken, in store: some TokenStore
     ) async throws -> Bool {
@@ -85,7 +90,8 @@ struct BrokerError: TokenLoadFailure, CustomStringConvertible {
     let remedy: TokenServiceError.Remedy
 
     init(
-        _ text: String, _ remedy: TokenServiceError.Remedy = .programChange
+        _ text: String,
+        _ remedy: TokenServiceError.Remedy = .programChange
     ) {
         description = text
         self.remedy = remedy

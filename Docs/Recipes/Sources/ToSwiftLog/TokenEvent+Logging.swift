@@ -34,11 +34,13 @@ extension TokenEvent {
 }
 
 func log(_ tokens: TokenService, to logger: Logger) -> Task<Void, Never> {
-    let events = tokens.events()  // before the task, so that none is missed
+    // Before the task, so that none is missed.
+    let events = tokens.events()
     return Task {
         for await event in events {
             logger.log(
-                level: event.level, "\(event.name)", metadata: event.metadata)
+                level: event.level, "\(event.name)",
+                metadata: event.metadata)
         }
     }
 }

@@ -5,7 +5,8 @@ struct LoadTimes {
     private var begun: [Int: ContinuousClock.Instant] = [:]
     var isLoading: Bool { !begun.isEmpty }
 
-    /// How long the load took that this event ends; `nil` if it ends none.
+    /// How long the load took that this event ends; `nil` if it ends
+    /// none.
     mutating func duration(
         of event: TokenEvent, at now: ContinuousClock.Instant = .now
     ) -> Duration? {
@@ -15,7 +16,8 @@ struct LoadTimes {
             return nil
         case .loadStarted, .refreshStarted:
             guard let load = event.load else { return nil }
-            // A slow reader loses events, and with them the ends of loads.
+            // A slow reader loses events, and with them the ends of
+            // loads.
             begun = begun.filter { $0.key > load - 8 }
             begun[load] = now
             return nil
@@ -39,7 +41,8 @@ func record(
     guard let duration else { return }
     let failure = event.error.map { [("error.type", "\($0.code)")] } ?? []
     Recorder(
-        label: "access_token.load.duration", dimensions: failure + attributes
+        label: "access_token.load.duration",
+        dimensions: failure + attributes
     ).record(duration / .seconds(1))
     Recorder(label: "access_token.load.callers", dimensions: attributes)
         .record(event.callers)

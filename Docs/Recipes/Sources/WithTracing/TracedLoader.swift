@@ -15,7 +15,8 @@ struct TracedLoader<Base: TokenLoader>: TokenLoader {
                 return try await base.loadToken(replacing: previous)
             } catch {
                 let code = (error as? any TokenLoadFailure)?.logCode
-                span.attributes["error.type"] = code ?? "\(type(of: error))"
+                span.attributes["error.type"] =
+                    code ?? "\(type(of: error))"
                 span.setStatus(SpanStatus(code: .error))
                 throw error
             }

@@ -190,7 +190,8 @@ private func makeService(loader: some TokenLoader) -> TokenService {
         "sslmode": "verify-full",
     ])
     let tokens = TokenService(
-        sharedStore: PostgreSQLTokenStore(database: database, name: "reports"),
+        sharedStore: PostgreSQLTokenStore(
+            database: database, name: "reports"),
         loader: loader)
     return tokens
 }

@@ -1,13 +1,10 @@
 import AccessTokens
-import AccessTokensKeys
-import AccessTokensSharing
 import AsyncHTTPClient
 import Foundation
 import LoopbackServers
 import Testing
 
 @testable import AsAServer
-@testable import InPostgreSQL
 
 // Nested, and so never while another test kills the database.
 extension `A grant in PostgreSQL` {
@@ -29,9 +26,6 @@ extension `A grant in PostgreSQL` {
                 balancer = Balancer([first, first + 1], over: client) { "Bearer key of \($0)" }
                 let people = ["anna", "ben", "chen"].map { "\($0)-\(run)" }, company = "acme-\(run)"
                 tenants = people + [company]
-                let stores = PostgreSQLTokenStores(databases: [`A grant in PostgreSQL`.database()])
-                let services = TokenServices<String>(sharedStores: stores) { _, _ in throw CancellationError() }
-                for name in people { await services[name].replace(with: upstream.signIn(name)) }
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
                 for port in balancer.ports {
                     var all: [String: [String: String]] = [:]
@@ -48,7 +42,20 @@ extension `A grant in PostgreSQL` {
                     ].merging(hasGrace ? ["serverGrace": 10] : [:]) { $1 }
                     try JSONSerialization.data(withJSONObject: settings).write(to: file(port))
                 }
+                for name in people { try await signIn(name, upstream.signIn(name).refreshToken) }
                 for port in balancer.ports { try await start(port) }
+            }
+
+            /// As an operator does, with the program itself.
+            private func signIn(_ name: String, _ token: String?) async throws {
+                let process = Process(), input = Pipe()
+                process.executableURL = try program("AsAServer")
+                process.arguments = [file(balancer.ports[0]).path, name]
+                process.standardInput = input
+                try process.run()
+                try input.fileHandleForWriting.write(contentsOf: Data("\(token ?? "")\n".utf8))
+                try await until { !process.isRunning }
+                try #require(process.terminationStatus == 0)
             }
 
             private func file(_ port: Int) -> URL { folder.appending(path: "\(port).json") }
@@ -79,6 +86,21 @@ extension `A grant in PostgreSQL` {
                 for process in processes.values { kill(process.processIdentifier, SIGKILL) }
                 try? FileManager.default.removeItem(at: folder)
             }
+        }
+
+        @Test func `the settings of the guide are read, and each tenant's loader is of its own kind`() throws {
+            let guide = URL(filePath: #filePath).deletingLastPathComponent()
+                .appending(path: "../../../../Sources/AccessTokens/AccessTokens.docc/ManyKeys.md")
+            let page = try String(contentsOf: guide, encoding: .utf8)
+            let block = try #require(page.firstMatch(of: /(?s)\n```json\n(.*?)\n```/))
+            let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).json")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try Data(block.1.utf8).write(to: file)
+            let settings = try Settings(path: file.path)
+            let kinds = try settings.tenants.keys.sorted().map {
+                try "\($0): \(type(of: settings.loader(of: $0, over: AsyncHTTPClientTransport(client: .shared))))"
+            }
+            #expect(kinds == ["acme: ClientCredentialsLoader", "anna: RefreshTokenLoader"])
         }
 
         /// Restarts the instances in turn, under load.

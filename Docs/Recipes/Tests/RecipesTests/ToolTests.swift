@@ -19,11 +19,14 @@ private final class SignInServer: Sendable {
         var refused = 0
     }
 
+    let settings: Settings
     let state = Mutex(State())
     /// Held up by a test: the answer to a refresh.
     let answers = DispatchSemaphore(value: 0)
     let holdsRefreshes = Mutex(false)
     let arrivals = AsyncStream.makeStream(of: Void.self)
+
+    init(_ settings: Settings) { self.settings = settings }
 
     func answer(_ request: String) -> LoopbackServer.Reply {
         let path = request.split(separator: " ").dropFirst().first.map(String.init) ?? ""
@@ -36,29 +39,29 @@ private final class SignInServer: Sendable {
             answers.wait()
         }
         return state.withLock { state in
-            guard !state.isDown || path != "/token" else { return reply(503, "{}") }
+            guard !state.isDown || path != settings.tokenURL.path else { return reply(503, "{}") }
             switch (path, field("grant_type")) {
-            case ("/device", _):
+            case (settings.deviceURL.path, _):
                 return reply(
                     200,
                     #"{"device_code":"d","user_code":"AB-CD","verification_uri":"https://x.example","expires_in":60,"interval":1}"#
                 )
-            case ("/revoke", _):
+            case (settings.revocationURL.path, _):
                 state.revoked.append(field("token") ?? "")
                 state.newest = -1
                 return reply(200, "")
-            case ("/token", "refresh_token"):
+            case (settings.tokenURL.path, "refresh_token"):
                 guard field("refresh_token") == "r\(state.newest)" else {
                     state.reuses += 1
                     return reply(400, #"{"error":"invalid_grant"}"#)
                 }
                 state.newest += 1
-            case ("/token", "authorization_code"):
+            case (settings.tokenURL.path, "authorization_code"):
                 guard field("code") == "c", field("code_verifier") != nil else {
                     return reply(400, #"{"error":"invalid_grant"}"#)
                 }
                 state.newest = 1
-            case ("/token", _):
+            case (settings.tokenURL.path, _):
                 state.waits -= 1
                 guard state.waits < 0 else { return reply(400, #"{"error":"authorization_pending"}"#) }
                 state.newest = 1
@@ -81,12 +84,13 @@ private final class SignInServer: Sendable {
 
 @Suite(.timeLimit(.minutes(5)))
 struct `A command-line tool` {
-    private let signIns = SignInServer()
+    private let signIns: SignInServer
     private let server: LoopbackServer
     private let home = FileManager.default.temporaryDirectory.appending(path: "tool \(UUID())").path
 
     init() throws {
-        let signIns = signIns
+        let signIns = SignInServer(try Settings(["XDG_STATE_HOME": home]))
+        self.signIns = signIns
         server = try LoopbackServer { signIns.answer($0) }
     }
 
@@ -114,7 +118,7 @@ struct `A command-line tool` {
         run.process.executableURL = try program("AsATool")
         run.process.arguments = arguments
         run.process.environment = ProcessInfo.processInfo.environment.merging([
-            "HOME": home, "XDG_STATE_HOME": home, "REPORTS_SERVER": server.url.deletingLastPathComponent().absoluteString,
+            "HOME": home, "XDG_STATE_HOME": home, Settings.serverVariable: server.url.deletingLastPathComponent().absoluteString,
         ]) { $1 }
         run.process.standardOutput = run.output
         run.process.standardError = run.error
@@ -134,8 +138,19 @@ struct `A command-line tool` {
         #expect(try await start("logout").result().status == 0)
         #expect(signIns.state.withLock(\.revoked) == ["r1"])
         let run = try await start("whoami").result()
-        #expect(run.status == 1 && run.error.hasPrefix("You are not signed in any more. Run “reports login”.\n"), "\(run)")
+        #expect(
+            run.status == 1 && run.error.hasPrefix("You are not signed in any more. Run “\(Settings.name) login”.\n"), "\(run)")
         #expect(try await start("nothing").result().status == 64)
+    }
+
+    @Test func `a second sign-in works although the server revokes all of a user's tokens at once`()
+        async throws
+    {
+        defer { try? FileManager.default.removeItem(atPath: home) }
+        try await signIn()
+        try await signIn()
+        #expect(signIns.state.withLock(\.revoked) == ["r1"])
+        #expect(try await start("whoami").result().output == "anna\n")
     }
 
     @Test func `a user signs in with a browser, whatever else is sent to the listener`() async throws {

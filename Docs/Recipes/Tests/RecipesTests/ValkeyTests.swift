@@ -137,7 +137,8 @@ private func makeService(password: String, loader: some TokenLoader) -> TokenSer
     let database = ValkeyConnection(
         host: "127.0.0.1", user: (name: "reports", password: password))
     let tokens = TokenService(
-        sharedStore: ValkeyTokenStore(database: database, key: "tokens:reports"),
+        sharedStore: ValkeyTokenStore(
+            database: database, key: "tokens:reports"),
         loader: loader)
     return tokens
 }
