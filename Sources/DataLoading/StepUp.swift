@@ -151,10 +151,16 @@ public final class StepUp: Sendable {
             return current.value != narrow.value ? .token(current) : .nothing
         }
         let token = current.scope.map { brought.with(scope: brought.scope ?? $0) } ?? brought
-        return try await install(
-            token, insteadOf: current, of: generation, in: session, sending: send, orSending: { $0.value != narrow.value }
-        ) { state, _ in
-            state.met = (text, token.value.hashValue)
+        do {
+            return try await install(
+                token, insteadOf: current, of: generation, in: session, sending: send, orSending: { $0.value != narrow.value }
+            ) { state, _ in
+                state.met = (text, token.value.hashValue)
+            }
+        } catch let error as DataLoadingError where error.response?.status == 403 {
+            // It met the demand, but lacks a scope: another sign-in would bring the same.
+            noteVain(text, in: service)
+            throw error
         }
     }
 

@@ -505,6 +505,26 @@ struct StepUpTests {
         #expect(discarded.all == [isAccepted ? "t.read.write" : "t.strong"])
     }
 
+    @Test func `a token that meets a demand but lacks a scope doesn't have the user asked at each request`() async throws {
+        let server = try LoopbackServer { text in
+            let isStrong = ResourceServer.Arrival(text: text).token == "t.strong"
+            let error = isStrong ? "insufficient_scope" : "insufficient_user_authentication"
+            return ResourceServer.status(isStrong ? 403 : 401, "WWW-Authenticate: Bearer error=\"\(error)\"\r\n")
+        }
+        let service = await service(ScopedServer.token("read write")), asked = ScopedServer.Log()
+        let stepUp = StepUp(
+            meetingClaims: { _, _ in
+                asked.append("asked")
+                return AccessToken("t.strong", scope: "read", refreshToken: "r")
+            },
+            widen: { _, _ in throw ScriptedFailure() })
+        let loader = DataLoaderFactory(tokens: try OriginTokens(service, for: [server.url], stepUp: stepUp)).makeLoader()
+        for _ in 1...3 {
+            await #expect(throws: DataLoadingError.self) { try await loader.perform(Request(url: server.url)) }
+        }
+        #expect(asked.all == ["asked"] && service.cachedToken?.value == "t.read.write")
+    }
+
     @Test func `a sign-out while the user signs in again gives up the new token`() async throws {
         let server = try demandingServer(#"error="insufficient_user_authentication""#), service = await service()
         let stepUp = StepUp(
