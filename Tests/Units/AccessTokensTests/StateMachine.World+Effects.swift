@@ -103,8 +103,8 @@ extension World {
         begun += 1
         loads.append(
             Load(
-                id: flight.id, number: begun, start: flight.start, generation: machine.session.generation,
-                hasGrant: flight.previous?.refreshToken != nil))
+                id: flight.id, number: begun, start: flight.start, limit: machine.state.flight?.limit ?? flight.deadline,
+                generation: machine.session.generation, hasGrant: flight.previous?.refreshToken != nil))
     }
 
     mutating func checkServed(_ token: AccessToken, since seen: Int, isArrival: Bool) {
@@ -134,7 +134,7 @@ extension World {
     private func mayBringGrant(_ load: Load) -> Bool { load.hasGrant && load.generation < machine.session.generation }
 
     private func isForgotten(_ load: Load) -> Bool {
-        now >= load.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten
+        now >= load.limit + machine.policy.loadTimeout * (Self.timeoutsUntilForgotten - 1)
     }
 
     /// 46: whether a load blocks others; not if it is from before a fence, nor long after its start.
@@ -194,7 +194,7 @@ extension World {
             check(fences.isEmpty, "nothing waits for a store that is late")
             if case .saving? = machine.state.flight?.phase { check(false, "no caller either") }
         }
-        let isExpected = loads.contains { now < $0.start + machine.policy.loadTimeout * Self.timeoutsUntilForgotten }
+        let isExpected = loads.contains { !isForgotten($0) }
         check(
             machine.isAtWork(at: now) == (running != nil || isExpected),
             "45: a service is done when no load or save is to be expected"

@@ -19,7 +19,7 @@ extension World {
             return refused.map { load > $0.begun } ?? false ? 1 : 0
         }
         func add(_ flight: Machine.Flight) {
-            key += [age(flight.start), flight.publications == machine.publications ? 1 : 0, isNewer(flight)]
+            key += [age(flight.start), steps(flight.limit), flight.publications == machine.publications ? 1 : 0, isNewer(flight)]
             key.append(flight.previous == machine.keeper.grant.token ? 1 : 0)
             switch flight.phase {
             case .loading: break
@@ -71,7 +71,7 @@ extension World {
         // count are equivalent.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.keeper.hasStore && flight.publications != machine.publications
-            let kind = isAlike ? 0 : (counts ? age(flight.start) : 9) * 2 + isNewer(flight)
+            let kind = isAlike ? 0 : (counts ? steps(machine.end(ofGivenUp: flight)) : 9) * 2 + isNewer(flight)
             return (counts: counts, key: kind * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()

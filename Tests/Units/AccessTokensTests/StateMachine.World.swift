@@ -36,7 +36,7 @@ struct World: Sendable {
     }
 
     struct Load: Sendable {
-        let id: Int, number: Int, start: Duration, generation: Int, hasGrant: Bool
+        let id: Int, number: Int, start: Duration, limit: Duration, generation: Int, hasGrant: Bool
     }
 
     static let step = Duration.seconds(100)
