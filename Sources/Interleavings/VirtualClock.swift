@@ -17,7 +17,7 @@ public struct VirtualClock: Clock, Sendable {
     /// The present time.
     public var now: Instant {
         engine.expectHome("simulation.clock")
-        return Instant(offset: engine.state.withLock { $0.now })
+        return Instant(offset: engine.state.withLock { $0.clock.now })
     }
     /// One nanosecond, though the clock keeps every `Duration` exactly.
     public var minimumResolution: Duration { .nanoseconds(1) }

@@ -22,7 +22,7 @@ extension Engine {
 
     /// Returns the doors for work that arrives after the execution.
     func doors(of session: (any DoorSession)?) -> StepDoors {
-        StepDoors(session: session, now: state.withLock { $0.now })
+        StepDoors(session: session, now: state.withLock { $0.clock.now })
     }
 }
 
@@ -46,7 +46,7 @@ extension Engine: DrivenEngine {
 
     package func sleep(_ job: consuming ExecutorJob, for duration: Duration) {
         let sleeper = Job.currentTask
-        state.withLock { state in state.taskNumbers[sleeper].map { state.noteWait(.sleep, of: $0) } }
+        state.withLock { state in state.tasks.number(of: sleeper).map { state.noteWait(.sleep, of: $0) } }
         wait(for: duration, Suspension(sleep: Job(sleep: job)), sleeper: sleeper)
     }
 
@@ -55,7 +55,7 @@ extension Engine: DrivenEngine {
     func wait(for duration: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) -> Int? {
         let now = state.withLock { state -> Duration? in
             if state.phase != .running { state.sleepsAtEnd += 1 }
-            return state.phase == .over || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.now
+            return state.phase == .over || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.clock.now
         }
         guard let now else { return nil }
         let timer = newTimer()
@@ -85,11 +85,11 @@ extension Engine.State {
         recorder?.note(wait, of: name)
     }
 
-    mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: now) }
+    mutating func doors() -> Engine.StepDoors { Engine.StepDoors(session: session, now: clock.now) }
 
     /// Ends the sleep of a task that was cancelled and continues early: otherwise time would move to its deadline.
     mutating func endSleep(of sleeper: UInt32) {
-        guard sleeper != 0, let index = timers.firstIndex(where: { $0.sleeper == sleeper }) else { return }
-        resumptions.append(.waited(timers.remove(at: index).suspension, .cancelled))
+        guard sleeper != 0, let suspension = clock.remove(sleeper: sleeper) else { return }
+        resumptions.append(.waited(suspension, .cancelled))
     }
 }

@@ -19,7 +19,7 @@ extension Engine {
         while true {
             if threads != nil { takeBackSleepers() }
             let (next, doors) = state.withLock { state in
-                if let finished { state.end(finished) }
+                if let finished { state.lanes.end(finished) }
                 let next = state.phase != .running ? state.nextToEnd() : state.next(time: time, stepLimit: stepLimit)
                 return (next, state.doors())
             }
@@ -65,7 +65,9 @@ extension Engine.State {
     /// Picks the next step; uses the chooser only if there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
         (isInStep, process) = (false, nil)
-        guard failure == nil, escape == nil, unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else { return .stop }
+        guard failure == nil, escape == nil, tasks.unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else {
+            return .stop
+        }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let offer = findCandidates(time: time, stepLimit: stepLimit)
         // Nothing can run, or only time can move.
@@ -104,14 +106,14 @@ extension Engine.State {
     }
 
     private mutating func take(_ pick: Int) -> Engine.Entry {
-        let entry = ready.remove(at: candidates[pick])
+        let entry = lanes.take(candidates[pick])
         lastTask = entry.task
         (isInStep, process) = (true, entry.process)
         // A stopped thread already has its turn, and takes a further one itself.
-        if !entry.isThread { begin(entry.turn) }
+        if !entry.isThread { lanes.begin(entry.turn) }
         if recorder != nil {
             record(pick, task: name(of: entry.task), lane: entry.lane)
-            if ordering == .any { noteOvertaking(by: entry) }
+            if lanes.ordering == .any { noteOvertaking(by: entry) }
         }
         if let session, case .job(let job) = entry.work, let task = job.task {
             recorder?.note(functions: session.functions(of: task))
@@ -121,7 +123,9 @@ extension Engine.State {
 
     private mutating func noteOvertaking(by entry: Engine.Entry) {
         guard let priority = entry.priority, lanes[entry.lane].order == .serial else { return }
-        let earlier = ready.first { $0.lane == entry.lane && $0.priority == priority && !$0.isHop && $0.arrival < entry.arrival }
+        let earlier = lanes.ready.first {
+            $0.lane == entry.lane && $0.priority == priority && !$0.isHop && $0.arrival < entry.arrival
+        }
         guard let earlier else { return }
         let (task, other) = (name(of: entry.task), name(of: earlier.task))
         recorder?.noteOvertaking(task, of: other, on: lanes[entry.lane].name, at: steps)
@@ -134,13 +138,13 @@ extension Engine.State {
         let candidates = candidateTasks.map { $0 == Self.timeTask ? "" : name(of: $0) }
         recorder?.begin(
             Trace.Step(
-                number: steps, task: task, place: place, time: now,
+                number: steps, task: task, place: place, time: clock.now,
                 candidates: candidates, pick: pick, passedOver: passedOver),
             lane: lane ?? Self.timeTask)
     }
 
     /// The threads that have stopped inside a step.
-    var stoppedThreads: [Engine.Entry] { ready.filter(\.isThread) }
+    var stoppedThreads: [Engine.Entry] { lanes.ready.filter(\.isThread) }
 
     /// Picks the next step while the execution is winding down: waiting tasks are cancelled, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {

@@ -62,7 +62,7 @@ extension Engine {
 extension Engine.State {
     /// Notes the first escape, and the tasks that have not ended at that moment.
     mutating func noteEscape(_ detail: String, in callSite: (@Sendable () -> String?)? = nil) {
-        if escape == nil { escape = (detail, waiting, callSite) }
+        if escape == nil { escape = (detail, tasks.waiting, callSite) }
     }
 
     /// Marks the unfinished tasks that wait for something unknown to the engine as doubted, since it will report that nothing can
@@ -71,28 +71,24 @@ extension Engine.State {
     /// If something outside the simulation wakes one of them, that report is wrong, and other tasks and time have moved on too
     /// early.
     mutating func doubtWaitingTasks() {
+        let timers = clock.timers
         let knows = timers.count + idleWaiters.count <= 64
-        for index in spawned.indices where !spawned[index].hasEnded && !spawned[index].isDoubted {
+        for index in tasks.spawned.indices where !tasks.spawned[index].hasEnded && !tasks.spawned[index].isDoubted {
             // It waits for its process to be thawed.
-            if isFrozen(spawned[index].process) { continue }
-            let task = spawned[index].identity
+            if isFrozen(tasks.spawned[index].process) { continue }
+            let task = tasks.spawned[index].identity
             // Skip the search if there are very many waits: a needless doubt costs time only if an execution fails.
             let waits = timers.contains { $0.suspension.task == task } || idleWaiters.contains { $0.suspension.task == task }
-            spawned[index].isDoubted = !(knows && waits)
+            tasks.doubt(index, !(knows && waits))
         }
-    }
-
-    /// The unfinished tasks whose waker is unknown, although the engine reported that nothing could run.
-    var doubted: [String] {
-        unfinished > 0 ? spawned.filter { $0.isDoubted && !$0.hasEnded }.map(\.name) : []
     }
 
     /// Whether the execution's failure may have an outside cause, so that waiting for it is useful.
     var mayHaveEscaped: Bool {
-        guard escape == nil, unfinished > 0 else { return false }
+        guard escape == nil, tasks.unfinished > 0 else { return false }
         // A blocked thread has no outside cause.
         if let problem = failure as? ExplorationProblem, problem.code == .blockedThread { return false }
-        return spawned.contains { $0.isDoubted && !$0.hasEnded }
+        return !tasks.doubted.isEmpty
     }
 }
 

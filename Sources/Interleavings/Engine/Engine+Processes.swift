@@ -50,9 +50,12 @@ extension Engine.State {
         return processes[process].condition != .running
     }
 
+    /// The processes of which nothing is picked.
+    var frozen: [Int] { processes.indices.filter { isFrozen($0) } }
+
     /// Whether time can move: a frozen process's timers don't fire.
     mutating func hasRunningTimer() -> Bool {
-        processes.isEmpty ? !timers.isEmpty : timers.contains { !isFrozen($0.suspension.process) }
+        processes.isEmpty ? !clock.timers.isEmpty : clock.timers.contains { !isFrozen($0.suspension.process) }
     }
 
     fileprivate mutating func set(_ condition: Engine.Process.Condition, of process: Int, by caller: String) {
@@ -61,30 +64,21 @@ extension Engine.State {
         processes[process].condition = condition
         if condition == .running { thaw(process) }
         recorder?.log("\(condition.words.deed) '\(processes[process].name)'", by: caller, kind: .event)
-        for task in spawned.indices where spawned[task].process == process && !spawned[task].hasEnded {
-            recorder?.log(condition.words.fate, by: spawned[task].name, kind: condition == .killed ? .end : .event)
-            if condition == .killed { forget(task) }
+        for task in tasks.spawned.indices where tasks.spawned[task].process == process && !tasks.spawned[task].hasEnded {
+            recorder?.log(condition.words.fate, by: tasks.spawned[task].name, kind: condition == .killed ? .end : .event)
+            if condition == .killed { tasks.forget(task) }
         }
     }
 
     /// Makes work runnable that became due while the process was frozen.
     private mutating func thaw(_ process: Int) {
         thawedAt = steps
-        let due = timers.filter { $0.suspension.process == process && $0.deadline <= now }
-        timers.removeAll { $0.suspension.process == process && $0.deadline <= now }
-        resumptions += due.map { .waited($0.suspension, .due) }
+        resumptions += clock.takeDue(of: process).map { .waited($0.suspension, .due) }
     }
 
     /// A process of which nothing ever runs.
     mutating func omission() -> Int {
         processes.append(Engine.Process(name: "", condition: .killed))
         return processes.count - 1
-    }
-
-    /// Stops waiting for a spawned task.
-    mutating func forget(_ number: Int) {
-        guard !spawned[number].hasEnded else { return }
-        spawned[number].hasEnded = true
-        unfinished -= 1
     }
 }

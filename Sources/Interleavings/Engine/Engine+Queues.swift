@@ -19,17 +19,17 @@ extension Engine {
         if let thread = ControlledThread.current {
             // Others may enter the queue first.
             thread.pause()
-            if !state.withLock({ $0.phase == .over || $0.isFree(turn) }) { note("waits for \(name(of: lane))") }
+            if !state.withLock({ $0.phase == .over || $0.lanes.isFree(turn) }) { note("waits for \(name(of: lane))") }
             thread.pause(for: .turn(turn))
         }
         // No other step can run in between. A thread that the engine has given up waits in the real queue.
         let begins = state.withLock { state in
-            guard state.phase != .over, state.isFree(turn) else { return false }
-            state.begin(turn)
+            guard state.phase != .over, state.lanes.isFree(turn) else { return false }
+            state.lanes.begin(turn)
             return true
         }
         defer {
-            if begins { state.withLock { if $0.phase != .over { $0.end(turn, byThread: true) } } }
+            if begins { state.withLock { if $0.phase != .over { $0.lanes.end(turn, byThread: true) } } }
             stop()
         }
         body()

@@ -14,18 +14,15 @@ extension Engine {
             state.fingerprint.mix(name)
             let name = state.recorder?.unused(name) ?? name
             let process = state.omitted.contains(name) ? state.omission() : process ?? state.process
-            // The runtime's number of a task is known only from its first job.
-            state.announced = state.spawned.count
-            state.spawned.append(Spawned(name: name, place: place, process: process))
-            state.unfinished += 1
-            if let process, state.processes[process].condition == .killed { state.forget(state.spawned.count - 1) }
-            return (state.spawned.count - 1, name)
+            let number = state.tasks.announce(Spawned(name: name, place: place, process: process))
+            if let process, state.processes[process].condition == .killed { state.tasks.forget(number) }
+            return (number, name)
         }
     }
 
     func didSpawn(_ number: Int, cancel: @escaping @Sendable () -> Void) {
         let isTooLate = state.withLock { state in
-            if state.phase != .over { state.spawned[number].cancel = cancel }
+            if state.phase != .over { state.tasks.set(cancel: cancel, of: number) }
             return state.phase != .running
         }
         if isTooLate { cancel() }
@@ -35,9 +32,7 @@ extension Engine {
     func begin(spawned number: Int) {
         let (identity, job) = (TaskIdentity.current, Job.current?.task)
         state.withLock { state in
-            guard state.phase != .over else { return }
-            (state.spawned[number].identity, state.spawned[number].job) = (identity, job)
-            if number > 0, state.haste != .ended { state.haste = .ruledOut }
+            if state.phase != .over { state.tasks.begin(number, as: identity, job) }
         }
     }
 
@@ -45,12 +40,7 @@ extension Engine {
     func end(spawned number: Int, throwing error: (any Error)? = nil) {
         let isCancellation = error is CancellationError && Task.isCancelled
         state.withLock { state in
-            guard state.phase != .over, !state.spawned[number].hasEnded else { return }
-            state.spawned[number].hasEnded = true
-            (state.spawned[number].cancel, state.spawned[number].job) = (nil, nil)
-            state.unfinished -= 1
-            if number == 0, state.haste == .required { state.haste = .ended }
-            if !isCancellation, !state.spawned[number].isRead { state.spawned[number].unreadError = error }
+            if state.phase != .over { state.tasks.end(number, throwing: isCancellation ? nil : error) }
         }
     }
 
@@ -58,10 +48,7 @@ extension Engine {
     func read(spawned number: Int) {
         expectHome("a spawned task's result")
         state.withLock { state in
-            guard state.phase != .over else { return }
-            state.spawned[number].isRead = true
-            // This doesn't free the error here, since the task retains it as well.
-            state.spawned[number].unreadError = nil
+            if state.phase != .over { state.tasks.read(number) }
         }
     }
 
@@ -77,9 +64,7 @@ extension Engine {
 
     /// Notes whether the scenario checks a requirement before its tasks have begun.
     func noteRequirement() {
-        state.withLock { state in
-            if state.spawned.count > 1, state.haste == .possible { state.haste = .required }
-        }
+        state.withLock { $0.tasks.noteRequirement() }
     }
 
     /// Performs a spawned task's work.

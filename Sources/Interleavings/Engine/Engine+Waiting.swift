@@ -2,15 +2,6 @@ import TokenServiceConcurrency
 
 /// Waiting for the engine. A wait always suspends, so that an endless loop of waits reaches the step limit.
 extension Engine {
-    /// A sleeping task.
-    struct Timer: Sendable {
-        let id: Int
-        let deadline: Duration
-        let suspension: Suspension
-        /// The runtime's number of a task that sleeps in the runtime's own way; 0: it sleeps by the simulation's clock.
-        var sleeper: UInt32 = 0
-    }
-
     /// A task that waits until nothing else can run.
     struct IdleWaiter: Sendable {
         let waitsForTimers: Bool
@@ -33,32 +24,28 @@ extension Engine {
 
     func newTimer() -> Int {
         expectHome("simulation.clock")
-        return state.withLock { state in
-            state.timerCount += 1
-            return state.timerCount
-        }
+        return state.withLock { $0.clock.newTimer() }
     }
 
     func sleep(_ id: Int, until deadline: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) {
         wait(suspension) { state, suspension in
-            if deadline <= state.now {
+            if deadline <= state.clock.now {
                 state.resumptions.append(.waited(suspension, .due))
             } else {
-                if state.timers.isEmpty { state.timeSince = state.steps }
-                state.timers.append(Timer(id: id, deadline: deadline, suspension: suspension, sleeper: sleeper))
+                state.clock.add(Timer(id: id, deadline: deadline, suspension: suspension, sleeper: sleeper), at: state.steps)
             }
         }
     }
 
     /// Ends a sleep whose task is cancelled.
     func cancelTimer(_ id: Int) {
-        state.withLock { state in state.removeTimer(id) }?.end(.cancelled)
+        state.withLock { $0.clock.remove(id) }?.end(.cancelled)
     }
 
     /// Ends a sleep that is still being registered, but later: ended at once, it would not suspend.
     func cancelNewTimer(_ id: Int) {
         state.withLock { state in
-            guard let suspension = state.removeTimer(id) else { return }
+            guard let suspension = state.clock.remove(id) else { return }
             state.resumptions.append(.waited(suspension, .cancelled))
         }
     }
@@ -85,18 +72,10 @@ extension Engine {
 }
 
 extension Engine.State {
-    fileprivate mutating func removeTimer(_ id: Int) -> Suspension? {
-        timers.firstIndex { $0.id == id }.map { timers.remove(at: $0).suspension }
-    }
-
     /// Moves time to the earliest deadline; all tasks due then become runnable, and the schedule picks their order.
     mutating func advance(_ pick: Int) -> [Engine.Resumption] {
-        let running = timers.filter { !isFrozen($0.suspension.process) }
-        now = running.reduce(running[0].deadline) { min($0, $1.deadline) }
-        let due = running.filter { $0.deadline <= now }
-        timers = timers.filter { $0.deadline > now || isFrozen($0.suspension.process) }
+        let due = clock.advance(at: steps, without: frozen)
         lastTask = Self.timeTask
-        timeSince = steps
         record(pick, task: "", lane: nil)
         if recorder != nil, let waiting = candidateTasks.first(where: { $0 != Self.timeTask }), let first = due.first {
             let (timer, task) = (name(of: first.suspension, first.sleeper), name(of: waiting))
@@ -133,9 +112,8 @@ extension Engine.State {
 
     /// Cancels all waits, because the execution is over.
     mutating func giveUpWaiting() {
-        let waiting = timers.map(\.suspension) + idleWaiters.map(\.suspension)
+        let waiting = clock.takeAll().map(\.suspension) + idleWaiters.map(\.suspension)
         resumptions += waiting.map { .waited($0, .over) }
-        timers = []
         idleWaiters = []
     }
 }

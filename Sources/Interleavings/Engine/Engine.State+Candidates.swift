@@ -5,7 +5,7 @@
 extension Engine.State {
     /// Stands for time among the candidates' tasks.
     static let timeTask = -1
-    /// Stands for time among the candidates' indices into `ready`.
+    /// Stands for time among the candidates' indices into the lanes' `ready`.
     static let timeIndex = -1
 
     /// How often a candidate may be passed over before it goes first; a random walk practically never reaches the limit.
@@ -47,10 +47,10 @@ extension Engine.State {
     }
 
     private mutating func addCandidates(_ time: TimeModel) {
-        searches += 1
+        lanes.beginSearch()
         candidates.removeAll(keepingCapacity: true)
         candidateTasks.removeAll(keepingCapacity: true)
-        for index in ready.indices where isCandidate(index) { add(index, ready[index].task) }
+        for index in lanes.ready.indices where isCandidate(index) { add(index, lanes.ready[index].task) }
         guard hasRunningTimer() else { return }
         if candidates.isEmpty || time == .anytime {
             add(Self.timeIndex, Self.timeTask)
@@ -70,18 +70,20 @@ extension Engine.State {
     private mutating func since(_ candidate: Int) -> Int {
         let index = candidates[candidate]
         // The time while a process was frozen doesn't count as waiting.
-        return max(index == Self.timeIndex ? timeSince : ready[index].since, thawedAt)
+        return max(index == Self.timeIndex ? clock.since : lanes.ready[index].since, thawedAt)
     }
 
     private mutating func isCandidate(_ index: Int) -> Bool {
-        if let process = ready[index].process, isFrozen(process) { return false }
-        if isHolding, ready[index].task == root?.number { return false }
-        guard ready[index].isThread else { return !isBehindEqual(index) && isNext(index, ready[index].turn) }
+        if let process = lanes.ready[index].process, isFrozen(process) { return false }
+        if isHolding, lanes.ready[index].task == tasks.root?.number { return false }
+        guard lanes.ready[index].isThread else {
+            return !lanes.isBehindEqual(index) && lanes.isNext(index, lanes.ready[index].turn)
+        }
         // A thread that stopped inside a step still has its turn.
-        switch ready[index].wait {
+        switch lanes.ready[index].wait {
         case nil: return true
         case .gate(let gate): return gate.isOpen
-        case .turn(let turn): return isNext(index, turn)
+        case .turn(let turn): return lanes.isNext(index, turn)
         }
     }
 }

@@ -21,11 +21,11 @@ extension Engine.State {
     private var standstill: ExplorationProblem {
         let next: Int = if case .replay(let replay) = chooser { replay.upcoming(among: candidates.count) } else { 0 }
         let index = candidates[next]
-        let states = working(next: index) + waiting(besides: Set(ready.map { name(of: $0.task) }))
+        let states = working(next: index) + waiting(besides: Set(lanes.ready.map { name(of: $0.task) }))
         let first = index == Self.timeIndex ? ["    next, time moves on"] : []
         let lines = first + states.map(Self.line)
         let tasks = index == Self.timeIndex ? [] : [name(of: candidateTasks[next])]
-        let text = "Stopped before step \(steps + 1), \(now) after the start:\n"
+        let text = "Stopped before step \(steps + 1), \(clock.now) after the start:\n"
         return ExplorationProblem(.stopped, tasks: tasks, detail: text + lines.joined(separator: "\n"))
     }
 
@@ -47,8 +47,8 @@ extension Engine.State {
     var whereabouts: [String: String] {
         guard recorder != nil else { return [:] }
         var places: [String: String] = [:]
-        for task in spawned.filter({ !$0.hasEnded }).prefix(20) {
-            let stopped = ready.first { $0.wait != nil && name(of: $0.task) == task.name }
+        for task in tasks.spawned.filter({ !$0.hasEnded }).prefix(20) {
+            let stopped = lanes.ready.first { $0.wait != nil && name(of: $0.task) == task.name }
             let callSite = stopped.flatMap { callSites[$0.task] }
             places[task.name] = callSite.map { $0() } ?? task.job.flatMap { session?.whereabouts(of: $0) }
         }
@@ -57,8 +57,8 @@ extension Engine.State {
 
     /// Tasks and queues with work that is ready, or that stopped inside a step.
     private func working(next: Int) -> [TaskState] {
-        ready.indices.map { index in
-            let entry = ready[index]
+        lanes.ready.indices.map { index in
+            let entry = lanes.ready[index]
             let place = lanes[entry.lane].name == "pool" ? "" : " on '\(lanes[entry.lane].name)'"
             let state = index == next ? "runs next\(place)" : state(of: entry, canRun: candidates.contains(index), place)
             let job: Job? = if case .job(let job) = entry.work { job } else { nil }
@@ -74,19 +74,19 @@ extension Engine.State {
 
     /// Tasks that sleep, settle, or wait for something unknown to the engine.
     private func waiting(besides names: Set<String>) -> [TaskState] {
-        let sleeping = timers.map { timer in
+        let sleeping = clock.timers.map { timer in
             (name(of: timer.suspension, timer.sleeper), "sleeps until \(timer.deadline)", function(of: timer.suspension.job))
         }
         let settling = idleWaiters.map { (name(of: $0.suspension), "waits until nothing else can run", String?.none) }
         let known = sleeping + settling
-        let others = waiting.filter { name in !names.contains(name) && !known.contains { $0.0 == name } }
+        let others = tasks.waiting.filter { name in !names.contains(name) && !known.contains { $0.0 == name } }
             .map { ($0, "waits for another task or for something outside", String?.none) }
         return (known + others).map { ($0.0, $0.1, lastStep(of: $0.0), $0.2) }
     }
 
     func name(of suspension: Suspension, _ sleeper: UInt32 = 0) -> String {
-        if let task = taskNumbers[sleeper], sleeper != 0 { return name(of: task) }
-        return spawned.first { $0.identity != nil && $0.identity == suspension.task }?.name ?? "a timer"
+        if let task = tasks.number(of: sleeper), sleeper != 0 { return name(of: task) }
+        return tasks.spawned.first { $0.identity != nil && $0.identity == suspension.task }?.name ?? "a timer"
     }
 
     private func lastStep(of task: String) -> Int? {

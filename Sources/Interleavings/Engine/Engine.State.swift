@@ -1,40 +1,6 @@
 import Dispatch
 
 extension Engine {
-    /// The place of a piece of work: the pool, an actor or a queue.
-    struct Lane: Sendable {
-        enum Order: Sendable {
-            /// Any number at once, in any order.
-            case concurrent
-            /// One at a time: an actor, whose queue has priorities. Jobs that steps send there with the same priority keep their order.
-            case serial
-            /// One at a time, in order of arrival: a queue.
-            case fifo
-            /// In order of arrival, any number at once; a barrier runs alone.
-            case barriers
-        }
-
-        let name: String
-        let order: Order
-        /// The target queue's lane, in which its work runs as well; `nil`: it has none.
-        var target: Int?
-        /// Whether all its work has one place in the target queue, and which one.
-        var hasOnePlace = false
-        var place = 0
-        /// The task of a queue that acts like one task; `nil`: each piece of work is a separate task.
-        var task: Int?
-        /// Whether the running work excludes all other work.
-        var isBusy = false
-        /// How many pieces of work that allow others are running, if counted.
-        var shares = 0
-        /// The searches in which work and a barrier of this lane were last found.
-        var foundAt = -1
-        var barrierFoundAt = -1
-        /// The step whose jobs were last found, and their priorities.
-        var foundSince = -1
-        var foundPriorities: [UInt8] = []
-    }
-
     /// Runnable work.
     enum Work: Sendable {
         case job(Job)
@@ -96,28 +62,6 @@ extension Engine {
         case turn(Turn)
     }
 
-    /// A task that was spawned.
-    struct Spawned: Sendable {
-        let name: String
-        /// Where it was spawned.
-        let place: String
-        /// The simulated process that it belongs to; `nil`: none.
-        let process: Int?
-        /// The runtime's task, once it has begun.
-        var identity: TaskIdentity?
-        /// The same as a job, which is alive until the task ends.
-        var job: UnownedJob?
-        /// Whether it has ended, or was killed.
-        var hasEnded = false
-        /// Whether this task waited for something unknown when the engine reported that nothing could run.
-        var isDoubted = false
-        var cancel: (@Sendable () -> Void)?
-        /// Whether something asked for its result.
-        var isRead = false
-        /// The error that it threw, unless it was read, or is the error of the task's own cancellation.
-        var unreadError: (any Error)?
-    }
-
     /// The phases of an execution.
     enum Phase: Sendable {
         case running
@@ -126,73 +70,37 @@ extension Engine {
         case over
     }
 
-    /// Whether the scenario checked a requirement, and ended, before any task that it spawned had begun.
-    enum Haste: Sendable {
-        /// No task has begun, and no requirement was checked since they were spawned.
-        case possible
-        /// The scenario checked a requirement before a task had begun.
-        case required
-        /// It also ended before one began.
-        case ended
-        /// One has begun before that.
-        case ruledOut
-    }
-
     /// The state of one execution, guarded by the engine's lock.
     struct State: Sendable {
         var chooser: Chooser
-        var lanes: [Lane] = []
-        var ready: [Entry] = []
-        /// How often work became runnable.
-        var arrivals = 0
-        /// Whether a queue runs its work in another.
-        var hasTargets = false
-        /// The threads whose step sleeps, and what they made runnable.
+        var lanes: Lanes
+        var clock: Clock
+        var tasks = Tasks()
+        /// The threads whose step sleeps.
         var sleepers: [Sleeper] = []
-        var readyBySleepers: [Entry] = []
         /// Names the functions in which stopped threads wait, by their tasks, if the execution makes a report.
         var callSites: [Int: @Sendable () -> String?] = [:]
         /// The threads whose sleeping step was given up.
         var lostThreads: [Sleeper] = []
-        var timers: [Timer] = []
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []
-        var now = Duration.zero
         /// How many runtime sleeps began after the outcome was known.
         var sleepsAtEnd = 0
         /// The doors of the execution; `nil`: it has none.
         var session: (any DoorSession)?
-        /// The step in which the timers began to wait for the present deadline.
-        var timeSince = 0
         var phase = Phase.running
         /// The queue for work that arrives after the execution, and how much of it has arrived.
         var lateQueue: DispatchQueue?
         var lateWorkCount = 0
 
-        /// The engine's numbers of the runtime's tasks.
-        var taskNumbers: [UInt32: Int] = [:]
-        /// The names of tasks by number; an empty name: the task has none.
-        var taskNames: [String] = []
-        /// The spawned task that the next task seen for the first time represents; `nil`: none.
-        var announced: Int?
-        /// The scenario's own task: the runtime's number and the engine's.
-        var root: (identity: UInt32, number: Int)?
         /// The scenario's own task in a state that is over, if it hadn't ended; it never continues.
         var abandoned: UInt32 = 0
-        var timerCount = 0
-        /// The simulated processes, and the tasks that belong to one.
         var processes: [Process] = []
-        var taskProcesses: [Int: Int] = [:]
         /// The process of the current step; `nil`: none.
         var process: Int?
         /// The last step in which a process was thawed.
         var thawedAt = 0
-        /// The spawned tasks in order, and how many of them have not ended.
-        var spawned: [Spawned] = []
-        var unfinished = 0
-        var haste = Haste.possible
 
-        let ordering: ActorOrdering
         let machine: MachineModel
         var steps = 0
         /// Whether a step is running; between steps, sleeps and waits end in any order.
@@ -211,8 +119,6 @@ extension Engine {
         /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
-        /// How often candidates were looked for.
-        var searches = 0
 
         private(set) var choices: [Int] = []
         let blackBox: BlackBox?
@@ -226,10 +132,10 @@ extension Engine {
 
         init(
             chooser: Chooser, ordering: ActorOrdering = .arrival, machine: MachineModel = .fair, blackBox: BlackBox? = nil,
-            omitted: Set<String> = [], records: Bool
+            omitted: Set<String> = [], records: Bool, now: Duration = .zero
         ) {
             self.chooser = chooser
-            self.ordering = ordering
+            (lanes, clock) = (Lanes(ordering), Clock(now: now))
             self.machine = machine
             self.blackBox = blackBox
             self.omitted = omitted
@@ -240,8 +146,8 @@ extension Engine {
 
         /// The state of an execution that is over.
         init(endedAt time: Duration) {
-            self.init(chooser: .replay(Replay(choices: [])), records: false)
-            (now, phase) = (time, .over)
+            self.init(chooser: .replay(Replay(choices: [])), records: false, now: time)
+            phase = .over
         }
 
         mutating func append(choice: Int) {
@@ -251,14 +157,11 @@ extension Engine {
 
         /// The first spawned task whose error fails the execution: nothing read the error, and everything else succeeded.
         var taskWithUnreadError: Engine.Spawned? {
-            guard failure == nil, escape == nil, unfinished == 0 else { return nil }
-            return spawned.first { $0.unreadError != nil }
+            guard failure == nil, escape == nil, tasks.unfinished == 0 else { return nil }
+            return tasks.spawned.first { $0.unreadError != nil }
         }
 
-        func name(of task: Int) -> String {
-            guard taskNames.indices.contains(task), !taskNames[task].isEmpty else { return "task \(task)" }
-            return taskNames[task]
-        }
+        func name(of task: Int) -> String { tasks.name(of: task) }
 
         /// Returns the step's task if it is a child, since children inherit the spawned task's values; otherwise the spawned
         /// task.
@@ -268,9 +171,8 @@ extension Engine {
         }
 
         mutating func newTask(named name: String) -> Int {
-            taskNames.append(name)
             recorder?.name(name)
-            return taskNames.count - 1
+            return tasks.add(named: name)
         }
     }
 }

@@ -55,10 +55,7 @@ final class Engine: Sendable {
     }
 
     func addLane(_ name: String, _ order: Lane.Order) -> Int {
-        state.withLock { state in
-            state.lanes.append(Lane(name: name, order: order))
-            return state.lanes.count - 1
-        }
+        state.withLock { $0.lanes.add(Lane(name: name, order: order)) }
     }
 
     /// Adds the lane of a queue; a serial queue acts like one task.
@@ -68,9 +65,7 @@ final class Engine: Sendable {
             // Unlike other queues, the main queue belongs to the main actor.
             let hasOnePlace =
                 order == .fifo && target.map { state.lanes[$0].task != nil || state.lanes[$0].order != .fifo } ?? false
-            if target != nil { state.hasTargets = true }
-            state.lanes.append(Lane(name: name, order: order, target: target, hasOnePlace: hasOnePlace, task: task))
-            return state.lanes.count - 1
+            return state.lanes.add(Lane(name: name, order: order, target: target, hasOnePlace: hasOnePlace, task: task))
         }
     }
 
@@ -94,7 +89,7 @@ final class Engine: Sendable {
             if job.isDrain { state.omissions.insert(actor == nil ? .queuedCalls : .queuedReturns) }
             state.endSleep(of: job.identity)
             let task = state.task(job.identity, hops: isHop)
-            let process = job.identity == 0 ? state.process : state.taskProcesses[task]
+            let process = job.identity == 0 ? state.process : state.tasks.process(of: task)
             return state.append(.job(job), Turn(lane: actor ?? pool), task: task, of: process, from: origin, callSite)
         }
         if !isTaken { runLate(.job(job), in: session) } else if origin == .outside { outside.signal() }
@@ -120,14 +115,10 @@ extension Engine.State {
     /// Returns the engine's number for a runtime task; for an actor's job, that of the task that hops there, if known.
     fileprivate mutating func task(_ identity: UInt32, hops: Bool) -> Int {
         if hops, lastTask != Self.timeTask { return lastTask }
-        if let known = taskNumbers[identity] { return known }
-        let spawned = identity == 0 ? nil : announced.map { self.spawned[$0] }
+        if let known = tasks.number(of: identity) { return known }
+        let spawned = identity == 0 ? nil : tasks.announced
         let task = newTask(named: identity == 0 ? "actors" : spawned?.name ?? childName())
-        taskNumbers[identity] = task
-        if announced == 0 { root = (identity, task) }
-        guard identity != 0 else { return task }
-        if let process = spawned?.process ?? process { taskProcesses[task] = process }
-        announced = nil
+        tasks.identify(task, as: identity, in: spawned?.process ?? process)
         return task
     }
 
@@ -152,7 +143,7 @@ extension Engine.State {
         if case .job(let job) = work, origin == .home, isInStep {
             (entry.priority, entry.isHop) = (job.priority, task == lastTask)
         }
-        add(entry, isLate: origin == .sleeper)
+        lanes.add(entry, isLate: origin == .sleeper)
         return true
     }
 }

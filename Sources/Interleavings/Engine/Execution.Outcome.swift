@@ -25,7 +25,7 @@ extension Execution {
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
             let error = state.error(stepLimit: stepLimit)
             let isDeadlock = (error as? ExplorationProblem)?.code == .deadlock
-            doubted = error == nil ? [] : state.doubted
+            doubted = error == nil ? [] : state.tasks.doubted
             whereabouts = isDeadlock || !doubted.isEmpty ? state.whereabouts : [:]
             self.error = (error as? ExplorationProblem)?.adding(whereabouts) ?? error
             choices = state.stoppedReplay ?? state.choices
@@ -34,7 +34,7 @@ extension Execution {
             trace = state.recorder?.trace ?? Trace()
             chooser = state.chooser
             omissions = state.omissions.union(state.escape == nil ? [] : .escape)
-            endsHastily = state.haste == .ended
+            endsHastily = state.tasks.haste == .ended
             self.hasWaited = hasWaited
         }
 
@@ -68,9 +68,6 @@ extension ScheduleFailure {
 }
 
 extension Engine.State {
-    /// The names of the tasks that have not ended, in the order of spawning.
-    var waiting: [String] { spawned.filter { !$0.hasEnded }.map(\.name) }
-
     func name(of wait: Engine.Wait) -> String {
         switch wait {
         case .gate(let gate): gate.title
@@ -92,22 +89,22 @@ extension Engine.State {
             return ExplorationProblem(.escape, tasks: escape.tasks, detail: escape.detail + function, remedy: session?.remedy)
         }
         if let failure { return failure }
-        if unfinished == 0 { return nil }
+        if tasks.unfinished == 0 { return nil }
         guard !hasReached(stepLimit) else {
             return ExplorationProblem(.livelock, tasks: recorder?.trace.recentTasks ?? [], detail: "\(steps)")
         }
         // The gate was shut when nothing could run.
-        let stopped = ready.filter { !isFrozen($0.process) }
+        let stopped = lanes.ready.filter { !isFrozen($0.process) }
         if let entry = stopped.first(where: { if case .gate(let gate) = $0.wait { gate.isOpen } else { false } }) {
             let detail = "a thread that the explorer does not drive ended a wait of '\(name(of: entry.task))'"
-            return ExplorationProblem(.escape, tasks: waiting, detail: detail, remedy: session?.remedy)
+            return ExplorationProblem(.escape, tasks: tasks.waiting, detail: detail, remedy: session?.remedy)
         }
         let waits = stopped.compactMap { entry in
             entry.wait.map { " '\(name(of: entry.task))' waits for \(name(of: $0))\(holder(of: $0))." }
         }
         let detail = (waits + processes.filter { $0.condition == .frozen }.map { " The process '\($0.name)' is frozen." })
             .joined()
-        return ExplorationProblem(.deadlock, tasks: waiting, detail: detail, remedy: session?.remedy)
+        return ExplorationProblem(.deadlock, tasks: tasks.waiting, detail: detail, remedy: session?.remedy)
     }
 }
 

@@ -53,16 +53,16 @@ struct Execution: Sendable {
         let cancellations = engine.state.withLock { state in
             state.recorder = nil
             state.endLimit = state.steps + max(engine.stepLimit, Self.endSteps)
-            return state.spawned.compactMap(\.cancel)
+            return state.tasks.spawned.compactMap(\.cancel)
         }
         engine.doors.step { engine.cancel(cancellations) }
         engine.run()
         // Release these outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
         let left = engine.state.withLock { state in
             let before = state
-            state = Engine.State(endedAt: before.now)
+            state = Engine.State(endedAt: before.clock.now)
             // What it would use may be gone: a test's body exists only until its exploration ends.
-            if before.spawned.first?.hasEnded == false { state.abandoned = before.root?.identity ?? 0 }
+            if before.tasks.spawned.first?.hasEnded == false { state.abandoned = before.tasks.root?.identity ?? 0 }
             return before
         }
         let isEndless = left.stoppedThreads.contains { $0.wait == nil }

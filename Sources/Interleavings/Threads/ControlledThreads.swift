@@ -91,7 +91,7 @@ extension Engine {
             var next = Entry(work: work, turn: entry.turn, task: entry.task, since: since, wait: wait)
             next.process = entry.process
             if let callSite { state.callSites[entry.task] = callSite }
-            state.add(next, isLate: isLate)
+            state.lanes.add(next, isLate: isLate)
         }
     }
 

@@ -39,11 +39,8 @@ extension Engine {
     private func takeBack(_ sleeper: Sleeper, ended: Bool) {
         state.withLock { state in
             state.sleepers.removeAll { $0.thread === sleeper.thread }
-            if ended { state.end(sleeper.entry.turn) }
-            if state.sleepers.isEmpty {
-                state.ready += state.readyBySleepers
-                state.readyBySleepers = []
-            }
+            if ended { state.lanes.end(sleeper.entry.turn) }
+            if state.sleepers.isEmpty { state.lanes.takeBackSleepers() }
         }
         if ended { threads?.takeBack(sleeper.thread) }
     }
@@ -65,15 +62,6 @@ extension Engine.State {
         }
         return holder.flatMap { isFrozen($0.entry.process) ? nil : $0.entry.task }
     }
-
-    /// Makes work runnable; work from a sleeper's step only when the sleeper is taken back.
-    mutating func add(_ entry: Engine.Entry, isLate: Bool) {
-        var entry = entry
-        arrivals += 1
-        entry.arrival = arrivals
-        takePlaces(for: entry)
-        if isLate { readyBySleepers.append(entry) } else { ready.append(entry) }
-    }
 }
 
 extension Engine {
@@ -88,7 +76,7 @@ extension Engine {
             let entries = cancellations.map { cancel in
                 Entry(work: .block(cancel), turn: Turn(lane: Self.pool), task: state.newTask(named: ""), since: state.steps)
             }
-            state.ready.insert(contentsOf: entries, at: 0)
+            state.lanes.addFirst(entries)
         }
     }
 
