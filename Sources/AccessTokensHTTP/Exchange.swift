@@ -96,8 +96,10 @@ extension Exchange {
         let error =
             (error as? URLError).map { URLError(code(of: $0, hasBody: hasBody), userInfo: [NSLocalizedDescriptionKey: detail]) }
             ?? error
-        let isTimeOut = (error as? URLError)?.code == .timedOut
-        fail(isTimeOut ? .timedOut(underlying: error) : TransportError(error, saying: detail))
+        if (error as? URLError)?.code == .timedOut { return fail(.timedOut(underlying: error)) }
+        // Foundation on Linux gives the refusal of a host's first address as the cause of whatever fails after that.
+        let wasSent = received.withLock { $0.progress.bytesSent } > 0
+        fail(wasSent ? .connectionLost(detail, underlying: error) : TransportError(error, saying: detail))
     }
 
     private func code(of error: URLError, hasBody: Bool) -> URLError.Code {

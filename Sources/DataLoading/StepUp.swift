@@ -126,7 +126,10 @@ public final class StepUp: Sendable {
     /// Returns the scopes to ask for when a server answers with `insufficient_scope`; `nil`: none.
     ///
     /// - Parameter named: The scopes in the server's answer.
-    func wanted(_ named: String?) -> String? { named.map { StepUpScopes.valid($0) } ?? whenUnnamed }
+    func wanted(_ named: String?) -> String? {
+        guard let named, named.contains(where: { $0 != " " }) else { return whenUnnamed }
+        return StepUpScopes.valid(named)
+    }
 
     /// Returns what a challenge to a request with a token demands of another sign-in; `nil`: nothing that it could get.
     func demand(of challenge: AuthenticationChallenge?) -> Lack? {

@@ -5,7 +5,8 @@ import LoopbackServers
 import TestBudgets
 import Testing
 import TokenServiceConcurrency
-import AccessTokensHTTP
+
+@testable import AccessTokensHTTP
 
 /// An object that signals its release.
 final class Belonging: Sendable {
@@ -59,6 +60,17 @@ struct `An exchange` {
         var releases = released.makeAsyncIterator()
         for _ in delays { _ = await releases.next() }
         #expect(try await Self.post(to: server, keeping: Belonging(continuation)).status == 200)
+    }
+
+    @Test(arguments: [(0, false), (10, true)])
+    func `that has sent something isn't called unsent, although a host's first address had refused it`(
+        count: Int64, isLost: Bool
+    ) async throws {
+        let exchange = Exchange(bodyLimit: 10, limits: TimeLimits(whole: .seconds(60)))
+        exchange.sent(count, of: 10)
+        exchange.fail(with: URLError(.cannotConnectToHost), ofBody: true)
+        let error = await #expect(throws: TransportError.self) { try await exchange.answer() }
+        if case .connectionLost? = error { #expect(isLost) } else { #expect(!isLost) }
     }
 
     // In its own process, since all sessions of a process wait while Foundation is busy; it takes seconds.

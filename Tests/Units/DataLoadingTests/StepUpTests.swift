@@ -317,7 +317,7 @@ struct StepUpTests {
     }
 
     // MCP's Python SDK (2.3.0) answers like this.
-    @Test(arguments: [true, false], ["", ", scope=\"write\""])
+    @Test(arguments: [true, false], ["", ", scope=\"\"", ", scope=\"write\""])
     func `a server that refuses every scope, or names none, doesn't cause the user to be asked twice`(says: Bool, named: String)
         async throws
     {
