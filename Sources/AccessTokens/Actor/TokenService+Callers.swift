@@ -26,8 +26,7 @@ extension TokenService {
         // Only this is inlined into callers: a hit is then one synchronous call, and needs no frame of an async one.
         let look = look()
         if let token = look.token { return token }
-        guard let limit else { return try await join(seen: look.generation) }
-        return try await join(seen: look.generation, within: limit)
+        return try await join(seen: look.generation, until: deadline(after: limit))
     }
 
     /// Returns a token that is good for at least this long, if the server issues such tokens.
@@ -105,7 +104,8 @@ extension TokenService {
         }
     }
 
-    private nonisolated func deadline(after limit: Duration?) -> Duration? {
+    @usableFromInline
+    nonisolated func deadline(after limit: Duration?) -> Duration? {
         limit.map { clock.now() + min(max($0, .zero), RefreshPolicy.longestLifetime) }
     }
 
@@ -168,11 +168,6 @@ extension TokenService {
         await visit { service in service.resending(insteadOf: refused) }
     }
 
-    private nonisolated(nonsending) func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
-        guard let deadline else { return try await join(seen: generation) }
-        return try await join(seen: generation, within: deadline - clock.now())
-    }
-
     /// The result of a call's check before it enters the actor.
     @usableFromInline
     package struct Look {
@@ -220,34 +215,29 @@ extension TokenService {
     /// The result of joining: an answer, or a place among the waiters.
     private enum Joining {
         case answer(AccessToken)
-        case place(Place)
+        case seat(Seat)
     }
 
-    /// The path of a call that finds no valid token.
+    /// The path of a call that finds no valid token: takes a place in the lobby if there is a load to join; otherwise asks the
+    /// actor.
+    ///
+    /// Each waiting task keeps this function's frame, so what needs many variables is called and not inlined; only `wait` is
+    /// inlined, whose frame would be another.
     @usableFromInline
-    nonisolated(nonsending) func join(seen generation: Int) async throws -> AccessToken {
+    nonisolated(nonsending) func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
         let caller = try activeCaller()
         let load = try beginWaiting()
         defer { endWaiting(load) }
-        switch try await joinOrAsk(caller, seen: generation, until: nil) {
-        case .answer(let token): return token
-        case .place(let place): return try await wait(at: place, as: caller.urgency)
+        let seat: Seat
+        if let free = try self.seat(for: caller.urgency, seen: generation, until: deadline) {
+            seat = free
+        } else {
+            switch try await askActor(as: caller, seen: generation, until: deadline) {
+            case .answer(let token): return token
+            case .seat(let given): seat = given
+            }
         }
-    }
-
-    /// The same with a limit, which counts from here.
-    @usableFromInline
-    nonisolated(nonsending) func join(seen generation: Int, within limit: Duration) async throws -> AccessToken {
-        let caller = try activeCaller()
-        let deadline = clock.now() + min(max(limit, .zero), RefreshPolicy.longestLifetime)
-        let load = try beginWaiting()
-        defer { endWaiting(load) }
-        switch try await joinOrAsk(caller, seen: generation, until: deadline) {
-        case .answer(let token): return token
-        case .place(let place):
-            wake(atLimit: deadline)
-            return try await wait(at: place, as: caller.urgency)
-        }
+        return try await wait(at: seat)
     }
 
     /// The path of a call with a demand; a failure of what it waited for is returned, not thrown, with the flight that it joined.
@@ -262,28 +252,29 @@ extension TokenService {
         }
         switch joining {
         case .answer(let token): return (.success(token), nil)
-        case .place(let place):
-            if let deadline { wake(atLimit: deadline) }
-            return (await Result { try await wait(at: place, as: urgency) }, flight ?? 0)
+        case .seat(let seat): return (await Result { try await wait(at: seat) }, flight ?? 0)
         }
     }
 
-    /// Takes a place in the lobby if there is a load to join; otherwise asks the actor.
-    ///
-    /// Not inlined, nor is what it calls: their variables would become part of the frame that every waiter keeps.
+    /// Takes a place in the lobby if there is a load to join.
     @inline(never)
-    private nonisolated(nonsending) func joinOrAsk(
-        _ caller: Caller, seen generation: Int, until deadline: Duration?
+    private nonisolated func seat(for urgency: Urgency, seen generation: Int, until deadline: Duration?) throws -> Seat? {
+        // Without a load to join there is no need for the time yet.
+        guard deadline != nil || lobby.withLock({ $0.isLoading }) else { return nil }
+        let now = clock.now()
+        if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
+        guard let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) else {
+            return nil
+        }
+        if let deadline { wake(atLimit: deadline) }
+        return Seat(self, place, as: urgency)
+    }
+
+    @inline(never)
+    private nonisolated(nonsending) func askActor(
+        as caller: Caller, seen generation: Int, until deadline: Duration?
     ) async throws -> Joining {
         let urgency = caller.urgency
-        // Without a load to join there is no need for the time yet.
-        if deadline != nil || lobby.withLock({ $0.isLoading }) {
-            let now = clock.now()
-            if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
-            if let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) {
-                return .place(place)
-            }
-        }
         return try await visit(as: caller) { try $0.askActor(seen: generation, as: urgency, until: deadline) }
     }
 
@@ -297,37 +288,63 @@ extension TokenService {
         let joining: Result<Joining, TokenServiceError> = step { machine, now in
             machine.retrieve(seen: generation, demand: demand, at: now)
         } admission: { result, lobby in
-            result?.map { .answer($0) } ?? .success(.place(lobby.admit(urgency: urgency, until: deadline)))
+            result?.map { .answer($0) } ?? .success(.seat(Seat(self, lobby.admit(urgency: urgency, until: deadline), as: urgency)))
         }
-        if case .success(.place) = joining { raiseUrgency(to: urgency) }
+        if case .success(.seat) = joining {
+            raiseUrgency(to: urgency)
+            if let deadline { wake(atLimit: deadline) }
+        }
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
-    /// Every caller with a place must call this: the lobby keeps an answer until the caller has collected it.
-    private nonisolated(nonsending) func wait(at place: Place, as known: Urgency) async throws -> AccessToken {
-        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            await withTaskPriorityEscalationHandler {
-                // The priority may have been raised before the handler was installed.
-                let current = Urgency.current
-                if known < current { raiseUrgency(of: place, to: current) }
-                await suspend(at: place)
-            } onPriorityEscalated: { _, priority in
-                raiseUrgency(of: place, to: Urgency(priority))
-            }
-        } else {
-            await suspend(at: place)
+    /// A caller's place while it waits: one reference for each handler, whose own copies would be kept in the waiting task's frame.
+    private final class Seat: Sendable {
+        let service: TokenService
+        let place: Place
+        /// The caller's urgency when it took the place.
+        let known: Urgency
+
+        init(_ service: TokenService, _ place: Place, as known: Urgency) {
+            self.service = service
+            self.place = place
+            self.known = known
         }
-        return try lobby.withLock { $0.collectAnswer(at: place) }.get()
+
+        /// Raises the urgency to what the task has become before the handler was installed.
+        ///
+        /// Not inlined, nor is ``answer()``: what is opaque, such as a `TaskPriority`, is allocated in the frame.
+        @inline(never) func noteUrgency() { if known < .current { raise(to: .current) } }
+
+        func raise(to urgency: Urgency) { service.raiseUrgency(of: place, to: urgency) }
+
+        /// Resumes a task at once whose answer is there.
+        func fill(with task: WaitingTask) {
+            if !service.lobby.withLock({ $0.suspend(.caller(task), at: place) }) { task.resume() }
+        }
+
+        func leave() { service.leave(place, with: CancellationError()) }
+
+        @inline(never) func answer() throws -> AccessToken { try service.lobby.withLock { $0.collectAnswer(at: place) }.get() }
     }
 
-    private nonisolated(nonsending) func suspend(at place: Place) async {
+    /// Every caller with a place must call this: the lobby keeps an answer until the caller has collected it.
+    @inline(__always)
+    private nonisolated(nonsending) func wait(at seat: Seat) async throws -> AccessToken {
         await withTaskCancellationHandler {
-            await WaitingTask.suspend { task in
-                if !lobby.withLock({ $0.suspend(.caller(task), at: place) }) { task.resume() }
+            if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+                await withTaskPriorityEscalationHandler {
+                    seat.noteUrgency()
+                    await WaitingTask.suspend { seat.fill(with: $0) }
+                } onPriorityEscalated: { _, priority in
+                    seat.raise(to: Urgency(priority))
+                }
+            } else {
+                await WaitingTask.suspend { seat.fill(with: $0) }
             }
         } onCancel: {
-            leave(place, with: CancellationError())
+            seat.leave()
         }
+        return try seat.answer()
     }
 
     /// Makes the load as urgent as a waiting caller that has become more urgent.
@@ -365,20 +382,17 @@ extension TokenService {
         let prefersForeignExecutor: Bool
     }
 
-    /// The calling task, read once: each read counts references.
+    /// The calling task. `UnsafeCurrentTask` is opaque: to copy it takes longer than to look the task up twice.
     private nonisolated var caller: Caller {
+        Caller(
+            isCancelled: Task.isCancelled, urgency: .current,
+            prefersForeignExecutor: isolation != nil && prefersForeignExecutor)
+    }
+
+    private nonisolated var prefersForeignExecutor: Bool {
         unsafe withUnsafeCurrentTask { task in
-            guard let task = unsafe task else {
-                return Caller(isCancelled: false, urgency: .current, prefersForeignExecutor: false)
-            }
-            let isForeign: Bool
-            if isolation != nil, let preferred = unsafe task.unownedTaskExecutor {
-                isForeign = executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
-            } else {
-                isForeign = false
-            }
-            return unsafe Caller(
-                isCancelled: task.isCancelled, urgency: Urgency(task.priority), prefersForeignExecutor: isForeign)
+            guard let preferred = unsafe task?.unownedTaskExecutor else { return false }
+            return executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
         }
     }
 

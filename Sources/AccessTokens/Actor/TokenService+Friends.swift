@@ -33,8 +33,7 @@ extension TokenService {
         let found = look()
         // After a replacement the actor knows whether there was a sign-out.
         if let token = found.token, found.generation == generation { return token }
-        guard let limit else { return try await join(seen: generation) }
-        return try await join(seen: generation, within: limit)
+        return try await join(seen: generation, until: deadline(after: limit))
     }
 
     /// The place of a batch of callbacks among the waiters, with which it can leave.

@@ -9,8 +9,8 @@ struct WaiterQueue<Waiter> {
     ///
     /// Places compare by the order in which they were taken.
     struct ID: Hashable, Comparable, Sendable {
-        fileprivate let slot: Int
         fileprivate let ticket: Int
+        fileprivate let slot: Int32
 
         static func < (one: ID, other: ID) -> Bool { one.ticket < other.ticket }
     }
@@ -18,14 +18,14 @@ struct WaiterQueue<Waiter> {
     fileprivate struct Slot {
         var ticket: Int
         var waiter: Waiter?
-        var previous: Int
-        var next: Int
+        var previous: Int32
+        var next: Int32
     }
 
-    private static var none: Int { -1 }
+    private static var none: Int32 { -1 }
     /// The first waiter of an empty queue, which has no slot, and its ticket; the waiter may be added after its place is taken.
     private var foremost: Waiter?
-    private var foremostTicket = Self.none
+    private var foremostTicket = 0
     private var slots: ContiguousArray<Slot> = []
     private var first = Self.none
     private var last = Self.none
@@ -36,7 +36,7 @@ struct WaiterQueue<Waiter> {
     private(set) var count = 0
 
     /// The place that was taken last, even if it is free by now.
-    var lastID: ID { ID(slot: Self.none, ticket: tickets) }
+    var lastID: ID { ID(ticket: tickets, slot: Self.none) }
 
     /// Takes the place at the end; the waiter may be given later with ``fill(_:with:)``.
     mutating func append(_ waiter: Waiter? = nil) -> ID {
@@ -44,27 +44,27 @@ struct WaiterQueue<Waiter> {
         count += 1
         if count == 1 {
             (foremost, foremostTicket) = (waiter, tickets)
-            return ID(slot: Self.none, ticket: tickets)
+            return ID(ticket: tickets, slot: Self.none)
         }
         let slot = Slot(ticket: tickets, waiter: waiter, previous: last, next: Self.none)
-        let index: Int
+        let index: Int32
         if free == Self.none {
-            index = slots.count
+            index = Int32(slots.count)
             slots.append(slot)
         } else {
             index = free
-            free = slots[index].next
-            slots[index] = slot
+            free = self[index].next
+            self[index] = slot
         }
-        if last == Self.none { first = index } else { slots[last].next = index }
+        if last == Self.none { first = index } else { self[last].next = index }
         last = index
-        return ID(slot: index, ticket: tickets)
+        return ID(ticket: tickets, slot: index)
     }
 
     /// Puts a waiter at a place, unless the place has been removed; returns whether it did.
     mutating func fill(_ id: ID, with waiter: Waiter) -> Bool {
         guard holds(id) else { return false }
-        if id.slot == Self.none { foremost = waiter } else { slots[id.slot].waiter = waiter }
+        if id.slot == Self.none { foremost = waiter } else { self[id.slot].waiter = waiter }
         return true
     }
 
@@ -73,13 +73,13 @@ struct WaiterQueue<Waiter> {
         guard holds(id) else { return nil }
         count -= 1
         if id.slot == Self.none {
-            foremostTicket = Self.none
+            foremostTicket = 0
             return foremost.take()
         }
-        let slot = slots[id.slot]
-        if slot.previous == Self.none { first = slot.next } else { slots[slot.previous].next = slot.next }
-        if slot.next == Self.none { last = slot.previous } else { slots[slot.next].previous = slot.previous }
-        slots[id.slot] = Slot(ticket: 0, waiter: nil, previous: Self.none, next: free)
+        let slot = self[id.slot]
+        if slot.previous == Self.none { first = slot.next } else { self[slot.previous].next = slot.next }
+        if slot.next == Self.none { last = slot.previous } else { self[slot.next].previous = slot.previous }
+        self[id.slot] = Slot(ticket: 0, waiter: nil, previous: Self.none, next: free)
         free = id.slot
         return slot.waiter
     }
@@ -98,15 +98,20 @@ struct WaiterQueue<Waiter> {
         if let foremost { body(foremost) }
         var index = first
         while index != Self.none {
-            if let waiter = slots[index].waiter { body(waiter) }
-            index = slots[index].next
+            if let waiter = self[index].waiter { body(waiter) }
+            index = self[index].next
         }
     }
 
     /// Whether the place is still taken.
     func holds(_ id: ID) -> Bool {
         guard id.slot != Self.none else { return id.ticket == foremostTicket }
-        return slots.indices.contains(id.slot) && slots[id.slot].ticket == id.ticket
+        return id.slot < slots.count && self[id.slot].ticket == id.ticket
+    }
+
+    private subscript(index: Int32) -> Slot {
+        get { slots[Int(index)] }
+        _modify { yield &slots[Int(index)] }
     }
 }
 
