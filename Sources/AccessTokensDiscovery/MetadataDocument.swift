@@ -16,8 +16,7 @@ enum MetadataDocument {
     /// - Parameter hasQuery: Whether it may have a query: a resource may (RFC 9728 §1.2), an issuer may not (RFC 8414 §2).
     static func place(_ what: String, _ identifier: String, hasQuery: Bool = false) throws(OAuthError) -> URL {
         guard let url = URL(string: identifier), let origin = Origin(url), origin.isPrivate, hasQuery || url.query == nil,
-            url.fragment == nil,
-            identifier.utf8.allSatisfy({ 0x21...0x7E ~= $0 })
+            url.fragment == nil, HTTPToken.isVisible(identifier)
         else {
             throw OAuthError(
                 .invalidConfiguration(

@@ -197,7 +197,7 @@ extension AuthorizationServer {
             }
         var headers = ["Content-Type": "application/json", "Accept": "application/json"]
         if let initialToken {
-            guard initialToken.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), !initialToken.isEmpty else {
+            guard HTTPToken.isVisible(initialToken) else {
                 throw OAuthError(.invalidConfiguration("the initial token has a character that a header doesn't allow"))
             }
             headers["Authorization"] = "Bearer \(initialToken)"

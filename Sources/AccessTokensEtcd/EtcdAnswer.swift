@@ -1,4 +1,5 @@
 import AccessTokens
+import AccessTokensHTTP
 import AccessTokensSharing
 
 #if canImport(FoundationEssentials)
@@ -76,7 +77,7 @@ enum EtcdAnswer {
 
         /// Returns the token, which must fit a header.
         func validToken() throws(EtcdError) -> String {
-            try require(!token.isEmpty && token.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "its token doesn't fit a header")
+            try require(HTTPToken.isVisible(token), "its token doesn't fit a header")
             return token
         }
     }

@@ -15,8 +15,9 @@ package struct Origin: Hashable, Sendable {
     /// Returns the origin of an `http` or `https` URL with a host and without user and password; `nil` for any other.
     package init?(_ url: URL) {
         // A host may be written in any case, and an IPv6 address in brackets.
-        let host = (url.host ?? "").lowercased().filter { !"[]".contains($0) }
-        guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme), !host.isEmpty,
+        var host = (url.host ?? "").lowercased()
+        if host.hasPrefix("[") { host.removeAll { $0 == "[" || $0 == "]" } }
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", !host.isEmpty,
             url.user == nil, url.password == nil
         else { return nil }
         self.scheme = scheme

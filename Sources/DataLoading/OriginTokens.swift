@@ -186,8 +186,7 @@ public struct OriginTokens: Sendable {
             }
         }
         // RFC 6750 §2.1; in particular no line break, which would start another header.
-        let isSendable = !token.value.isEmpty && token.value.utf8.allSatisfy { 0x21...0x7E ~= $0 }
-        guard isSendable else {
+        guard HTTPToken.isVisible(token.value) else {
             throw DataLoadingError(.unusableToken, detail: "it contains characters that a header can't carry")
         }
         return token

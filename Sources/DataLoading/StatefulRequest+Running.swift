@@ -33,7 +33,7 @@ extension StatefulRequest {
 
     private func change(to state: State) {
         // Outside the lock: resuming a reader may call its executor, which is foreign code.
-        inside.withLock { $0.change(to: state) }?.forEach { $0.yield() }
+        inside.withLock { $0.change(to: state) }?.forEach { $0.changes.yield() }
     }
 
     /// Calls the handler, unless the request was cancelled first.

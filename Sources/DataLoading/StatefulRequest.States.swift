@@ -4,13 +4,16 @@ extension StatefulRequest {
     /// The states of one request, from the current one to the last.
     struct States: AsyncSequence, Sendable {
         let request: StatefulRequest
+        /// Whether a reader is woken for each state, and not only for the last one.
+        let withProgress: Bool
 
-        init(of request: StatefulRequest) {
+        init(of request: StatefulRequest, withProgress: Bool = true) {
             self.request = request
+            self.withProgress = withProgress
         }
 
         /// Begins with the current state.
-        func makeAsyncIterator() -> Iterator { Iterator(of: request) }
+        func makeAsyncIterator() -> Iterator { Iterator(of: request, withProgress: withProgress) }
 
         /// Returns states until the last one.
         struct Iterator: AsyncIteratorProtocol {
@@ -19,9 +22,9 @@ extension StatefulRequest {
             private var hasEnded = false
             private var changes: AsyncStream<Void>.Iterator
 
-            init(of request: StatefulRequest) {
+            init(of request: StatefulRequest, withProgress: Bool) {
                 self.request = request
-                changes = request.changes().makeAsyncIterator()
+                changes = request.changes(withProgress: withProgress).makeAsyncIterator()
             }
 
             /// Returns the next state; `nil` after the last one, or when the waiting task is cancelled.
@@ -41,11 +44,11 @@ extension StatefulRequest {
     }
 
     /// A stream with one element for one or more changes; a woken reader then reads the state itself.
-    private func changes() -> AsyncStream<Void> {
+    private func changes(withProgress: Bool) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let id = inside.withLock { inside in
             inside.nextObserver += 1
-            inside.observers[inside.nextObserver] = continuation
+            inside.observers[inside.nextObserver] = Observer(wantsProgress: withProgress, changes: continuation)
             return inside.nextObserver
         }
         continuation.onTermination = { [weak self] _ in

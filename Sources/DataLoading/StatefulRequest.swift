@@ -39,17 +39,22 @@ public final class StatefulRequest: Sendable {
         var handler: Handler?
         var task: Task<Void, Never>?
         var nextObserver = 0
-        var observers: [Int: AsyncStream<Void>.Continuation] = [:]
+        var observers: [Int: Observer] = [:]
 
         var isCompleted: Bool { if case .completed = state { true } else { false } }
 
         /// Changes the state, unless it is the last one; returns the observers, to be notified outside the lock.
-        mutating func change(to next: State) -> [AsyncStream<Void>.Continuation]? {
+        mutating func change(to next: State) -> [Observer]? {
             guard !isCompleted else { return nil }
             state = next
             version += 1
-            return Array(observers.values)
+            return observers.values.filter { isCompleted || $0.wantsProgress }
         }
+    }
+
+    struct Observer: Sendable {
+        let wantsProgress: Bool
+        let changes: AsyncStream<Void>.Continuation
     }
 
     /// The request that was started.
@@ -75,7 +80,7 @@ public final class StatefulRequest: Sendable {
     /// - Throws: ``DataLoadingError``, `TokenServiceError`, or `CancellationError` if the request was cancelled. If the waiting
     ///   task is cancelled, `CancellationError` ends the wait but not the request.
     public func response() async throws -> Response {
-        for await state in states {
+        for await state in States(of: self, withProgress: false) {
             if case .completed(let result) = state { return try result.get() }
         }
         throw CancellationError()
@@ -93,7 +98,7 @@ public final class StatefulRequest: Sendable {
         // The handler's captures are released here at the latest, outside the lock.
         _ = handler
         task?.cancel()
-        observers?.forEach { $0.yield() }
+        observers?.forEach { $0.changes.yield() }
     }
 }
 
