@@ -297,7 +297,9 @@ extension TokenService {
         return try joining.mapError { dated($0, at: clock.now()) }.get()
     }
 
-    /// A caller's place while it waits: one reference for each handler, whose own copies would be kept in the waiting task's frame.
+    /// A caller's place while it waits.
+    ///
+    /// One object, which both handlers capture: copies of what it holds would be kept in the waiting task's frame.
     private final class Seat: Sendable {
         let service: TokenService
         let place: Place
@@ -382,7 +384,9 @@ extension TokenService {
         let prefersForeignExecutor: Bool
     }
 
-    /// The calling task. `UnsafeCurrentTask` is opaque: to copy it takes longer than to look the task up twice.
+    /// The calling task.
+    ///
+    /// `UnsafeCurrentTask` is opaque: to copy it takes longer than to look the task up twice.
     private nonisolated var caller: Caller {
         Caller(
             isCancelled: Task.isCancelled, urgency: .current,

@@ -27,6 +27,30 @@ import AccessTokensHTTP
     }
 }
 
+@Suite struct `The normal form of a URL` {
+    @Test(arguments: [
+        "http://a/", "https://api.example.com:8443/Movies/List?Q=A/.b#F", "http://127.0.0.1:80/a:b//c", "http://[::1]:80/x",
+        "http://a", "http://a?Q",
+    ])
+    func `is the URL itself if nothing in it has another spelling`(text: String) throws {
+        #expect(try #require(URL(string: text)).normalized.absoluteString == text)
+    }
+
+    @Test(arguments: [
+        ("HTTP://A/B", "http://a/B"), ("http://A/B", "http://a/B"), ("http://a:/b", "http://a/b"),
+        ("http://a:080/b", "http://a:80/b"), ("http://a/b/../c", "http://a/c"), ("http://a/./c", "http://a/c"),
+        ("http://a/%2e%2e/c", "http://a/c"), ("http://a/%c3%a4", "http://a/%C3%A4"),
+    ])
+    func `replaces every other spelling`(text: String, normal: String) throws {
+        #expect(try #require(URL(string: text)).normalized.absoluteString == normal)
+    }
+
+    @Test func `is absolute`() throws {
+        let url = try #require(URL(string: "b", relativeTo: URL(string: "http://a/c")))
+        #expect(url.normalized.absoluteString == "http://a/b" && url.normalized.baseURL == nil)
+    }
+}
+
 @Suite struct `The headers of an answer` {
     // RFC 9110 §5.1, §5.2.
     @Test func `are found whatever their case, and joined if a transport keeps several`() {
