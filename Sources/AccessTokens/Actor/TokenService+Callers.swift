@@ -288,7 +288,8 @@ extension TokenService {
         let joining: Result<Joining, TokenServiceError> = step { machine, now in
             machine.retrieve(seen: generation, demand: demand, at: now)
         } admission: { result, lobby in
-            result?.map { .answer($0) } ?? .success(.seat(Seat(self, lobby.admit(urgency: urgency, until: deadline), as: urgency)))
+            result?.map { .answer($0) }
+                ?? .success(.seat(Seat(self, lobby.admit(urgency: urgency, until: deadline), as: urgency)))
         }
         if case .success(.seat) = joining {
             raiseUrgency(to: urgency)
