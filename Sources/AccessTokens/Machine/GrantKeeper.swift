@@ -273,6 +273,8 @@ extension GrantKeeper {
             lostOperationEnded(operation, found: found?.token, failure, at: now, &outbox)
             return nil
         }
+        // Another service's change has the last word over a write that waits behind the read.
+        if isChange(found, by: operations[0], failure) { operations.removeLast(operations.count - 1) }
         var givenUp = givenUp
         let isTold = failedWrite?.error.isLasting ?? false && failedWrite?.error.remedy == failure?.error.remedy
         let operation = removeFirst(failure, hasRead: found != nil, at: now, &outbox)
@@ -383,14 +385,23 @@ extension GrantKeeper {
         return nil
     }
 
+    /// Whether a read before a load has found another service's change.
+    private func isChange(_ found: Machine.Found?, by operation: Operation, _ failure: Failure?) -> Bool {
+        guard case .load = operation.kind, operation.flight != nil, operation.generation == generation else { return false }
+        return !isUnread && failure == nil && isNews(found)
+    }
+
+    /// Whether the store has something else than the service knows, or nothing.
+    private func isNews(_ found: Machine.Found?) -> Bool { !(found.map { grant.knows($0.token) } ?? false) }
+
     /// Compares what a read before a load found with what the service knows.
     private mutating func compare(
         _ found: Machine.Found?, _ error: TokenServiceError?, _ outbox: inout Machine.Outbox
     ) -> FlightOutcome {
         // A store that can't be read stops no load.
-        let isKnown = error != nil || found.map { grant.knows($0.token) } ?? false
-        if let error = isKnown ? error : .storeHasOtherUser { outbox.announce(.storeFailed, generation, error: error) }
-        guard !isKnown else { return .gaveUp }
+        let isChange = error == nil && isNews(found)
+        if let error = isChange ? .storeHasOtherUser : error { outbox.announce(.storeFailed, generation, error: error) }
+        guard isChange else { return .gaveUp }
         // It must not be repeated over the other service's.
         lastWrite = nil
         // A later sign-in there is found by the next caller.

@@ -113,9 +113,9 @@ extension World {
         for case .save(let saving, _) in machine.keeper.operations.filter({ $0.flight != nil && !$0.isLate }).map(\.kind) {
             check(saving.value != token.value, "a token is saved before it is served")
         }
+        // In a drained service no load may start, which has the same effect as a failed load.
+        if machine.isDrained, now >= hardEnd { hasFailed = true }
         if !isArrival {
-            // In a drained service no load may start, which has the same effect as a failed load.
-            if machine.isDrained, now >= hardEnd { hasFailed = true }
             check(
                 now < hardEnd || token == held && hasFailed || survivesRefusal(token),
                 "44: inside its leeway only after a transient failure")

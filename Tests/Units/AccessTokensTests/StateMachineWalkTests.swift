@@ -84,6 +84,15 @@ import Testing
         #expect(world.loads.count == 1)
     }
 
+    @Test func `57: another service's sign-out isn't undone by a save that waits behind the read that finds it`() {
+        var world = World(callers: 1, isRepeatable: false, hasStore: true)
+        let path: [World.Event] = [.replaceExpired, .replace, .tick, .tick, .tick, .storeEnds, .refreshAhead, .lostEnds]
+        for event in path { world.perform(event) }
+        #expect(world.machine.keeper.operations.count == 2)
+        world.perform(.storeEnds)
+        #expect(world.violation == nil && world.machine.keeper.operations.isEmpty)
+    }
+
     private func walk(from start: World, visits: Int = .max) async {
         var walk = Walk(from: start)
         while walk.visits < visits, let world = await walk.next() {
