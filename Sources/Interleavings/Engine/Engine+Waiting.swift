@@ -61,7 +61,7 @@ extension Engine {
         let isTaken = state.withLock { state in
             guard state.phase != .over else { return false }
             if state.phase != .running {
-                state.resumptions.append(.waited(suspension, .over))
+                state.resumptions.append(.waited(suspension, .cancelled))
             } else {
                 register(&state, suspension.of(state.process))
             }
@@ -113,7 +113,7 @@ extension Engine.State {
     /// Cancels all waits, because the execution is over.
     mutating func giveUpWaiting() {
         let waiting = clock.takeAll().map(\.suspension) + idleWaiters.map(\.suspension)
-        resumptions += waiting.map { .waited($0, .over) }
+        resumptions += waiting.map { .waited($0, .cancelled) }
         idleWaiters = []
     }
 }
@@ -127,16 +127,14 @@ extension Engine.State {
     enum Ending: Sendable {
         /// The event that the task waited for has happened.
         case due
-        /// The wait or its task is cancelled.
+        /// The execution or the task is over.
         case cancelled
-        /// The execution is over. A task in the runtime's own sleep is cancelled first, or it would believe that its time has come.
-        case over
     }
 
     @safe private enum Waiter {
         case continuation(UnsafeContinuation<Void, any Error>)
-        /// The runtime's own job, which ends a sleep of a task.
-        case sleep(Job, of: Job?)
+        /// The runtime's own job, which ends a sleep.
+        case sleep(Job)
         /// Not a task, but work that becomes due.
         case work(@Sendable () -> Void)
     }
@@ -150,7 +148,7 @@ extension Engine.State {
     /// The job that ends the wait; `nil`: the wait isn't the runtime's own sleep.
     // Not inlined: with the Thread Sanitizer, the optimizer of Swift 6.3.1 crashes with an "ownership error" in its callers.
     @inline(never)
-    var job: Job? { if case .sleep(let job, _) = waiter { job } else { nil } }
+    var job: Job? { if case .sleep(let job) = waiter { job } else { nil } }
 
     /// Returns the same wait as part of a process.
     func of(_ process: Int?) -> Suspension {
@@ -160,7 +158,7 @@ extension Engine.State {
     }
 
     init(sleep job: Job) {
-        waiter = .sleep(job, of: .current)
+        waiter = .sleep(job)
         task = .current
     }
 
@@ -184,10 +182,8 @@ extension Engine.State {
     func end(_ ending: Ending) {
         switch (waiter, ending) {
         case (.continuation(let continuation), .due): unsafe continuation.resume()
-        case (.continuation(let continuation), _): unsafe continuation.resume(throwing: CancellationError())
-        case (.sleep(let job, let task), _):
-            if ending == .over { task?.cancel() }
-            job.run()
+        case (.continuation(let continuation), .cancelled): unsafe continuation.resume(throwing: CancellationError())
+        case (.sleep(let job), _): job.run()
         case (.work(let work), _): work()
         }
     }

@@ -80,9 +80,6 @@
         }
     }
 
-    /// Cancels the job's task, which must be suspended, and so alive.
-    func cancel() { unsafe unsafeBitCast(job, to: UnsafeCurrentTask.self).cancel() }
-
     private init(task: UnownedJob) {
         job = task
         place = .anywhere

@@ -75,25 +75,6 @@ import TokenServiceConcurrency
         }
     }
 
-    // ServiceGroup of swift-service-lifecycle ends the process by such a task.
-    @Test func `a task that nobody cancels doesn't take the end for its deadline`() async throws {
-        let ends = Ends()
-        try await expectOnlyFound(driving: .everything) { simulation in
-            simulation.spawn("starts a limit") {
-                Task { ends.note(await (try? Task.sleep(for: .seconds(60))) != nil) }
-            }
-        }
-        #expect(ends.all == [false])
-    }
-
-    /// Whether sleeps ended by their deadlines.
-    private final class Ends: Sendable {
-        private let seen = Lock(Set<Bool>())
-
-        var all: Set<Bool> { seen.withLock { $0 } }
-        func note(_ isDue: Bool) { seen.withLock { _ = $0.insert(isDue) } }
-    }
-
     @Test func `the explorer's own semaphore and lock work until the end as well`() async throws {
         try await expectOnlyFound(driving: .preferred) { simulation in
             let lock = InterleavedLock("lock"), semaphore = InterleavedSemaphore("semaphore"), inside = Lock(0)
