@@ -2,8 +2,8 @@ import AccessTokens
 import GRPCCore
 import Synchronization
 
-/// Makes a call with a token, and once more with another one if the server
-/// answers UNAUTHENTICATED.
+/// Makes a call with a token, and once more with another one if the
+/// server answers UNAUTHENTICATED.
 ///
 /// ```swift
 /// let reply = try await withToken(tokens) {
@@ -13,9 +13,10 @@ import Synchronization
 ///
 /// The client needs a ``TokenInterceptor``, which adds the token. An
 /// interceptor alone can't send a call again, since it has one stream.
-/// Nothing is streamed twice: a call is made again only if it sent at most
-/// one message and got none, and if it is the only one that `call` has made.
-/// The token of any other is dropped, so that the next call gets another.
+/// Nothing is streamed twice: a call is made again only if it sent at
+/// most one message and got none, and if it is the only one that `call`
+/// has made. The token of any other is dropped, so that the next call
+/// gets another.
 func withToken<Answer>(
     _ tokens: TokenService, _ call: () async throws -> Answer
 ) async throws -> Answer {
@@ -24,7 +25,7 @@ func withToken<Answer>(
         return try await first.carried(by: call)
     } catch let error as RPCError where error.code == .unauthenticated {
         guard first.canRepeat else {
-            // Without a call that had the token, something else was refused.
+            // Without a call with the token something else was refused.
             if first.hasBegun { await tokens.invalidate(first.token) }
             throw error
         }
@@ -42,8 +43,8 @@ func withToken<Answer>(
 /// Adds the token of ``withToken(_:_:)`` to calls, and notes what they
 /// stream.
 ///
-/// The token goes to whatever server the client is connected to, so use the
-/// tokens for that one, over TLS.
+/// The token goes to whatever server the client is connected to, so use
+/// the tokens for that one, over TLS.
 struct TokenInterceptor: ClientInterceptor {
     @concurrent func intercept<Input: Sendable, Output: Sendable>(
         request: StreamingClientRequest<Input>, context: ClientContext,
@@ -97,7 +98,9 @@ private final class TokenUse: Sendable {
 
     var hasBegun: Bool { counts.withLock { $0.calls > 0 } }
     var canRepeat: Bool {
-        counts.withLock { $0.calls == 1 && $0.sent <= 1 && $0.received == 0 }
+        counts.withLock {
+            $0.calls == 1 && $0.sent <= 1 && $0.received == 0
+        }
     }
 }
 
