@@ -47,8 +47,10 @@ public struct TokenUsage: Sendable {
 
     /// Returns whether an answer means that its request's token is no longer valid.
     ///
-    /// - Parameter tokenType: The token's type. What the answer says of bound tokens isn't about a bearer token, and the other way
-    ///   round; `nil`: not known, and a DPoP challenge with an error decides.
+    /// - Parameters:
+    ///   - answer: The answer.
+    ///   - tokenType: The token's type. What the answer says of bound tokens isn't about a bearer token, and the other way round;
+    ///     `nil`: not known, and a DPoP challenge with an error decides.
     public func isRefused(by answer: TransportResponse, tokenType: String? = nil) -> Bool {
         var answer = answer
         answer.isForBearer = tokenType.map { $0.lowercased() != "dpop" } ?? answer.isForBearer
