@@ -65,7 +65,7 @@ public struct OAuthClient: Sendable {
     ///     only callers that call `invalidate` recover from that. Source: RFC 6749 §5.1 (`expires_in` is only recommended).
     ///   - keptMembers: The names of other members of an answer, texts or numbers, that are kept as `AccessToken.members`, such as
     ///     `id_token` or `instance_url`. After a refresh, those that the answer doesn't have stay as they were.
-    ///   - shownMembers: The names of those kept members that are no secrets, so that a token's description shows them, as long as
+    ///   - shownMembers: The names of those kept members that aren't secret, so that a token's description shows them, as long as
     ///     the token hasn't been stored.
     ///   - proof: The key that the tokens are to be bound to, such as a `DPoPKey`; `nil` for bearer tokens.
     ///   - additionalHeaders: More headers of each request, such as `User-Agent`. No text shows their values.

@@ -14,7 +14,7 @@ public import Foundation
 ///
 /// A token is *the same token* as another when their ``value`` is the same string; `==` compares every field.
 /// No description, dump or mirror of a token shows ``value``, ``refreshToken`` or any other text that the server wrote, except for
-/// ``members`` that the program declares to be no secrets.
+/// ``members`` that the program declares not to be secret.
 ///
 /// Source: RFC 6749 §5.1 (the fields), §1.4 and §1.5 (access and refresh token).
 public struct AccessToken: Sendable {
@@ -34,7 +34,7 @@ public struct AccessToken: Sendable {
     ///   - refreshTokenExpiration: When the refresh token itself expires, on the wall clock; `nil`: never, or it isn't known.
     ///   - keyThumbprint: The thumbprint of the key that the token is bound to; `nil` if anyone who has the token can use it.
     ///   - members: What else came with the token and is to be kept with it, such as an `id_token` or the address of an instance.
-    ///   - shownMembers: The names of those members that are no secrets, so that descriptions of the token show them. Not stored.
+    ///   - shownMembers: The names of those members that aren't secret, so that descriptions of the token show them. Not stored.
     public init(
         _ value: String,
         tokenType: String = "Bearer",
@@ -92,7 +92,7 @@ public struct AccessToken: Sendable {
     /// What else came with the token, by name: secrets, since a server may write one anywhere, unless the program says otherwise.
     ///
     /// A store keeps them with the token. `OAuthClient(keeping:showing:)` says which members of an answer are kept, and which of
-    /// them are no secrets.
+    /// them aren't secret.
     public var members: [String: String] { storage.fields.members }
 
     /// Whether the token's lifetime, counted from the creation of this value, has not yet passed.
@@ -170,7 +170,7 @@ extension AccessToken: Hashable {
 }
 
 /// The description repeats nothing that the server wrote, since a server may write a secret anywhere, except for members that the
-/// program has declared to be no secrets.
+/// program has declared not to be secret.
 extension AccessToken: Redacted {
     /// The lifetime, the number of scopes, whether there is a refresh token, and the type if it is a known one.
     package var text: String {

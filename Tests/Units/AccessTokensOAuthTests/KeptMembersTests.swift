@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a token's description shows the members that the program declares no secrets, and nothing else of the answer`()
+    @Test func `a token's description shows only the members of the response that the program declares not secret`()
         async throws
     {
         let client = try OAuthClient(

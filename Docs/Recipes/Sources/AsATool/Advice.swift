@@ -5,7 +5,7 @@ import Foundation
 
 private let logIn = "Run “\(Settings.name) login”."
 
-/// What a person reads who is no developer, for each remedy.
+/// What to tell users who aren't developers, for each remedy.
 private let sentences: [TokenServiceError.Remedy: String] = [
     .retry:
         "The service can't be reached at the moment. Try again later.",

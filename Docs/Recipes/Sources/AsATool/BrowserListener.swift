@@ -59,7 +59,7 @@ struct BrowserListener: ~Copyable {
                     do {
                         guard let value = try read(url) else {
                             return answer(
-                                connection, "This is no sign-in.")
+                                connection, "This isn't a sign-in.")
                         }
                         answer(connection, "You can close this window.")
                         result.yield(value)

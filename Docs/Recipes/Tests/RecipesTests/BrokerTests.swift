@@ -371,7 +371,7 @@ struct `What a broker and its clients find in place of each other` {
         try await place.end()
     }
 
-    @Test func `the socket of a broker that was killed is no broker`() async throws {
+    @Test func `the socket of a killed broker doesn't count as a broker`() async throws {
         let place = try BrokerPlace { $0.lifetime = 3_600_000 }
         try await place.signIn()
         try await withClient(.forBroker) { client in

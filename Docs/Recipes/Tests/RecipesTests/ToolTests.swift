@@ -173,8 +173,8 @@ struct `A command-line tool` {
                 }
             }
         }
-        #expect(try await visit("code=stolen&state=other") == "This is no sign-in.")
-        #expect(try await visit("") == "This is no sign-in.")
+        #expect(try await visit("code=stolen&state=other") == "This isn't a sign-in.")
+        #expect(try await visit("") == "This isn't a sign-in.")
         #expect(try await visit("code=c&state=\(value("state"))") == "You can close this window.")
         #expect(await run.result().status == 0)
         #expect(try await start("whoami").result().output == "anna\n")
@@ -221,7 +221,7 @@ struct `A command-line tool` {
         #expect(await waiting.result().status == 130)
     }
 
-    @Test func `a server that is down is no reason to sign in`() async throws {
+    @Test func `a server that is down doesn't ask for a new sign-in`() async throws {
         defer { try? FileManager.default.removeItem(atPath: home) }
         try await signIn()
         signIns.state.withLock { ($0.refused, $0.isDown) = (1, true) }
@@ -230,7 +230,7 @@ struct `A command-line tool` {
     }
 
     @Test(arguments: [.retry, .signIn, .signInOrRegistration, .clientRegistration, .programChange] as [TokenServiceError.Remedy])
-    func `each remedy has a sentence for people who are no developers`(remedy: TokenServiceError.Remedy) {
+    func `each remedy has a sentence for people who aren't developers`(remedy: TokenServiceError.Remedy) {
         struct Failure: TokenLoadFailure { let remedy: TokenServiceError.Remedy }
         let text = advice(on: Failure(remedy: remedy))
         #expect(text.contains(".") && !text.contains("replace(with:)") && !text.contains("token"))

@@ -45,7 +45,7 @@ import Testing
         #expect(scene.services["a1"].cachedToken?.value == "a1 1")
     }
 
-    @Test func `what the program keeps of an answer stays with the refresh token that keys share`() throws {
+    @Test func `kept members of a response stay with the refresh token that keys share`() throws {
         let scene = Self.signedIn()
         try scene.hold(
             AccessToken("a", lifetime: .seconds(60), refreshToken: "r2", members: ["id_token": "i"]), for: "a2")
