@@ -6,37 +6,19 @@ extension SharedFlight {
     struct Setting: Sendable, Hashable {
         /// Names this service in marks.
         var owner: String
-        /// Names the flight among those of the service, so that each write has its own name.
-        var flight = 0
+        var plan = SharedFlightPlan()
         /// Names the service's process, for stores that know which processes are running.
         var holder: String?
-        var policy = RefreshPolicy()
         /// How long after `RefreshPolicy(loadTimeout:)` the transport may still be working.
         var transportLimit = Duration.seconds(30)
         /// How long a silent holder's mark is respected.
         var doubt = TokenSharing.Doubt.standard
         /// How long the server accepts a refresh token again after it has replaced it; `nil`: not at all, or unknown.
         var serverGrace: Duration?
-        var isRepeatable = false
-        /// When the callers' wait ends; `nil`: never.
-        var deadline: Duration?
-        /// Whether callers keep getting the current token, so that none of them waits.
-        var isRefresh = false
-        /// Whether the service has a token that is good, whoever waits for another.
-        var hasToken = false
         /// Whether the user asked to try again, so that the fleet's failures are ignored.
         var isRetry = false
-        /// Whether the flight only reads what other services have written, and writes and loads nothing, since the service is
-        /// backing off or its token is good.
-        var isCheck = false
-        /// The token that a repeatable load presents if the store can't be read.
-        var memory: AccessToken?
         /// Marks of this service that are being taken back.
         var strays: [StrayMark] = []
-        /// The key that the loader's tokens are bound to.
-        var keyThumbprint: String?
-        /// Tokens that resource servers refused.
-        var refused: [String] = []
         /// Lengthens the fleet's pauses, 0 ..< 1.
         var jitter = 0.0
     }
@@ -65,13 +47,13 @@ extension SharedFlight {
         /// The record, or none, from a read or from a wait that has read it.
         case read(Sighting?)
         /// A read failed, or a swap whose outcome is unknown.
-        case storeFailed(Failure)
+        case storeFailed(FlightFailure)
         case swapped(SharedRecord.Revision)
         case conflict(Sighting?)
         /// A wait is over: the record may have changed, or the time has passed.
         case waited
         case loaded(AccessToken)
-        case failed(Failure)
+        case failed(FlightFailure)
     }
 
     enum Step: Sendable, Hashable {
@@ -87,19 +69,7 @@ extension SharedFlight {
     }
 
     struct Ending: Sendable, Hashable {
-        enum Outcome: Sendable, Hashable {
-            /// A token, and how long ago its load began.
-            case token(AccessToken, age: Duration, isAdopted: Bool)
-            case failed(Failure)
-            /// Another service is loading, and no caller waits here; or a check found nothing new.
-            case gaveUp
-            /// A check found a grant newer than any that the service has tried.
-            case newGrant
-            /// Another service has signed out; a session is over if this service knew of one.
-            case signedOut(isOfSession: Bool)
-        }
-
-        var outcome: Outcome
+        var outcome: FlightOutcome
         /// A token that this flight brought and that the record can't hold; to be revoked.
         var discarded: AccessToken?
         /// A mark that this flight has written, or whose write may still succeed, although its work is over.
@@ -111,7 +81,7 @@ extension SharedFlight {
 extension SharedFlight {
     /// The action that a record requires.
     enum Verdict {
-        case end(Ending.Outcome)
+        case end(FlightOutcome)
         case adopt(AccessToken)
         /// Another service's mark is respected for this long, without a limit if `nil`; the record is to be read by then, or
         /// sooner.
@@ -121,7 +91,7 @@ extension SharedFlight {
         /// Another service's refusal counts for all services.
         case heedRefusal
         /// This service's own request was refused.
-        case report(Failure)
+        case report(FlightFailure)
         case mark
     }
 
@@ -133,14 +103,14 @@ extension SharedFlight {
     ///   - seen: The latest generation that the service had seen before.
     func verdict(on record: GrantRecord, in sighting: Sighting?, after seen: UInt64?, at moment: Moment) -> Verdict {
         let found = sighting?.record ?? .none
-        if isLost(found), found.token?.refreshToken != nil || setting.memory?.refreshToken != nil,
-            !setting.isRepeatable, !setting.isCheck
+        if isLost(found), found.token?.refreshToken != nil || plan.previous?.refreshToken != nil,
+            !plan.isRepeatable, !plan.isCheck
         {
             return .end(.failed(.lostInStore))
         }
         if let token = record.token, isNews(record), isGood(record, at: moment) { return .adopt(token) }
-        if moment.isAbandoned { return .end(.failed(.abandoned)) }
-        if setting.isCheck {
+        if moment.isAbandoned { return .end(.gaveUp) }
+        if plan.isCheck {
             let isNew = !knowledge.isNewer(than: found) && seen.map { $0 < found.generation } ?? true
             return .end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp)
         }
@@ -171,22 +141,22 @@ extension SharedFlight {
     /// Whether the record's token is inside its leeway.
     func isSpare(_ record: GrantRecord, at moment: Moment) -> Bool {
         isNews(record) && knowledge.refused != record.generation
-            && isUsable(record, until: setting.policy.lastUse(forLifetime:), at: moment)
+            && isUsable(record, until: plan.policy.lastUse(forLifetime:), at: moment)
             && !isGood(record, at: moment)
     }
 
     func isGood(_ record: GrantRecord, at moment: Moment) -> Bool {
-        isUsable(record, until: setting.policy.hardExpiry(forLifetime:), at: moment)
+        isUsable(record, until: plan.policy.hardExpiry(forLifetime:), at: moment)
     }
 
     /// Whether a load can't spend anything twice: there is no refresh token, or the load may be repeated.
     func isHarmless(_ record: GrantRecord) -> Bool {
-        setting.isRepeatable || record.token?.refreshToken == nil
+        plan.isRepeatable || record.token?.refreshToken == nil
     }
 
     private func isUsable(_ record: GrantRecord, until end: (_ lifetime: Duration) -> Duration, at moment: Moment) -> Bool {
-        guard let token = record.token, !token.isUnusable, token.isBound(onlyTo: setting.keyThumbprint),
-            !setting.refused.contains(token.value)
+        guard let token = record.token, !token.isUnusable, token.isBound(onlyTo: plan.keyThumbprint),
+            !plan.refused.contains(token.value)
         else { return false }
         return token.lifetime.map { record.age(at: moment.wall) < end($0) } ?? true
     }
@@ -245,7 +215,7 @@ extension SharedFlight {
     ///
     /// - Parameter record: The record that is marked.
     func limit(over record: GrantRecord) -> Duration {
-        let limit = setting.policy.loadTimeout + setting.transportLimit
+        let limit = plan.policy.loadTimeout + setting.transportLimit
         // Others know when a process with a holder's name dies; as long as it runs, they wait for the doubt.
         guard setting.holder == nil, !isHarmless(record), let wait = Self.wait(within: setting.serverGrace) else { return limit }
         return min(limit, wait)
@@ -254,7 +224,7 @@ extension SharedFlight {
     /// How long after its mark a service may send its request; if the limit was cut, at least half of it is for sending.
     func sendingLimit(within limit: Duration?) -> Duration {
         let limit = limit ?? .zero
-        return min(setting.policy.loadTimeout, max(limit - setting.transportLimit, limit / 2))
+        return min(plan.policy.loadTimeout, max(limit - setting.transportLimit, limit / 2))
     }
 
     /// How long a silent service's mark is respected, counted from its writing; `nil`: without a limit.
@@ -307,63 +277,31 @@ extension SharedFlight {
     }
 }
 
-extension SharedFlight {
-    /// Why a load failed.
-    struct Failure: Sendable, Hashable {
-        @CodeAndRemedy var error: TokenServiceError
-        var retryAfter: Duration?
-        /// A new grant that came with the failure.
-        var salvaged: AccessToken?
-        /// Whether the server's answer is known, or the refresh token was certainly not spent.
-        var isDefinite: Bool
-        /// Whether the record itself can't be read or written, so that trying again is useless.
-        var isPermanent = false
-        /// Whether the load was given up before anything was sent, so that it isn't a failure of the server.
-        var isUnsent = false
-    }
-
-    /// An error compared by its code and remedy; its cause can't be compared.
-    @propertyWrapper struct CodeAndRemedy: Sendable, Hashable {
-        var wrappedValue: TokenServiceError
-
-        static func == (a: Self, b: Self) -> Bool {
-            (a.wrappedValue.code, a.wrappedValue.remedy) == (b.wrappedValue.code, b.wrappedValue.remedy)
-        }
-
-        func hash(into hasher: inout Hasher) {
-            hasher.combine(wrappedValue.code)
-            hasher.combine(wrappedValue.remedy)
-        }
-    }
-}
-
 /// The failures of a flight that don't come from its loader.
-extension SharedFlight.Failure {
-    /// Nothing waits for the flight any longer, and it has spent nothing.
-    static let abandoned = Self(error: TokenServiceError(.loadTimedOut), isDefinite: true)
-
+extension FlightFailure {
     /// The flight got an event that it was not waiting for.
-    static let outOfTurn = Self(error: TokenServiceError(.loadFailed), isDefinite: true)
+    static let outOfTurn = Self(error: TokenServiceError(.loadFailed))
 
     /// The record is older than one that the service has seen, or gone.
     fileprivate static let lostInStore = Self(
-        error: TokenServiceError(.storeFailed, underlying: RecordLost(), remedy: .signIn), isDefinite: true)
+        error: TokenServiceError(.storeFailed, underlying: RecordLost(), remedy: .signIn))
 
     /// The server refused the grant when another service presented it.
     static let refusedElsewhere = Self(
-        error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn), isDefinite: true)
+        error: TokenServiceError(.loadFailed, underlying: FailedElsewhere.refused, remedy: .signIn))
 
     /// Another service has failed or is still loading, and this service must wait.
     static func elsewhere(_ reason: FailedElsewhere, retryAfter: Duration? = nil) -> Self {
-        Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter, isDefinite: true)
+        Self(error: TokenServiceError(.loadFailed, underlying: reason), retryAfter: retryAfter)
     }
 
     /// The shared store failed.
-    static func store(_ error: any Error) -> Self {
-        // A failed `seal` or `open` isn't permanent: a key may be locked for a while.
-        let isPermanent = error is GrantRecordError
-        return Self(error: TokenServiceError(.storeFailed, underlying: error), isDefinite: true, isPermanent: isPermanent)
-    }
+    static func store(_ error: any Error) -> Self { Self(error: TokenServiceError(.storeFailed, underlying: error)) }
+
+    /// Whether the record itself can't be read or written, so that trying again is useless.
+    ///
+    /// A failed `seal` or `open` isn't permanent: a key may be locked for a while.
+    var isPermanent: Bool { error.underlying is GrantRecordError }
 }
 
 /// The program's own `seal` or `open` failed.

@@ -11,8 +11,8 @@ struct SharedFlight: Sendable, Hashable {
     private struct Write: Sendable, Hashable {
         enum Purpose: Sendable, Hashable {
             case mark(isTakeOver: Bool)
-            case token(AccessToken, began: Duration, Failure?)
-            case failure(Failure)
+            case token(AccessToken, began: Duration, FlightFailure?)
+            case failure(FlightFailure)
         }
 
         var record: GrantRecord
@@ -22,12 +22,12 @@ struct SharedFlight: Sendable, Hashable {
         var attempts = 0
     }
 
-    struct Refusal: Sendable, Hashable { let generation: UInt64, failure: Failure }
+    struct Refusal: Sendable, Hashable { let generation: UInt64, failure: FlightFailure }
 
     private enum Phase: Sendable, Hashable {
         case reading
         /// A swap failed; the next read shows whether its record is in the store.
-        case settling(Write, Failure)
+        case settling(Write, FlightFailure)
         case writing(Write)
         case waiting
         /// The refresh token of the marked record is being presented; `nil`: a repeatable load without the store.
@@ -36,6 +36,7 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     let setting: Setting
+    var plan: SharedFlightPlan { setting.plan }
     private(set) var knowledge: Knowledge
     private var phase = Phase.reading
     /// The mark that must be withdrawn if the flight ends now.
@@ -56,7 +57,7 @@ struct SharedFlight: Sendable, Hashable {
     ///
     /// If the record has another revision by now, the swap returns the record, as a read would.
     mutating func begin(at moment: Moment) -> Step {
-        guard let record = knowledge.unmarked, let sight = knowledge.sight, let revision = sight.revision, !setting.isCheck else {
+        guard let record = knowledge.unmarked, let sight = knowledge.sight, let revision = sight.revision, !plan.isCheck else {
             return .read
         }
         var marking = self
@@ -112,7 +113,7 @@ struct SharedFlight: Sendable, Hashable {
         }
     }
 
-    private mutating func end(_ outcome: Ending.Outcome, discarding token: AccessToken? = nil) -> Step {
+    private mutating func end(_ outcome: FlightOutcome, discarding token: AccessToken? = nil) -> Step {
         phase = .ended
         return .end(Ending(outcome: outcome, discarded: token, stray: stray))
     }
@@ -133,9 +134,9 @@ struct SharedFlight: Sendable, Hashable {
         case .adopt(let token):
             knowledge.generation = record.generation
             return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
-        case .wait where setting.isRefresh, .giveWay where setting.isRefresh: return end(.gaveUp)
+        case .wait where plan.isRefresh, .giveWay where plan.isRefresh: return end(.gaveUp)
         case .wait(let rest, let next): return wait(rest, readIn: next, from: sighting?.revision, at: moment)
-        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: setting.hasToken ? nil : rest)))
+        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: plan.hasToken ? nil : rest)))
         case .heedRefusal:
             (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
             return end(.failed(.refusedElsewhere))
@@ -149,8 +150,8 @@ struct SharedFlight: Sendable, Hashable {
         _ rest: Duration?, readIn next: Duration?, from revision: SharedRecord.Revision?, at moment: Moment
     ) -> Step {
         phase = .waiting
-        guard let deadline = setting.deadline else { return .wait(from: revision, atMost: next) }
-        let left = deadline - moment.now - min(.seconds(1), setting.policy.loadTimeout / 10)
+        guard let deadline = plan.deadline else { return .wait(from: revision, atMost: next) }
+        let left = deadline - moment.now - min(.seconds(1), plan.policy.loadTimeout / 10)
         guard left > .zero else { return end(.failed(.elsewhere(.busy(rest: rest)))) }
         return .wait(from: revision, atMost: min(next ?? left, left))
     }
@@ -167,11 +168,11 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     /// Continues when the store can't be read or written: a token that can't be saved must not be spent.
-    private mutating func goOnWithoutStore(_ failure: Failure, at moment: Moment) -> Step {
-        if setting.isCheck { return end(.gaveUp) }
-        guard setting.isRepeatable, !moment.isAbandoned else { return end(.failed(failure)) }
+    private mutating func goOnWithoutStore(_ failure: FlightFailure, at moment: Moment) -> Step {
+        if plan.isCheck { return end(.gaveUp) }
+        guard plan.isRepeatable, !moment.isAbandoned else { return end(.failed(failure)) }
         phase = .loading(nil, nil, began: moment.now)
-        return .load(previous: setting.memory)
+        return .load(previous: plan.previous)
     }
 
     // MARK: Writing
@@ -195,8 +196,8 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     private mutating func save(
-        _ token: AccessToken, _ failure: Failure?, over spent: GrantRecord?, at revision: SharedRecord.Revision?, began: Duration,
-        _ moment: Moment
+        _ token: AccessToken, _ failure: FlightFailure?, over spent: GrantRecord?, at revision: SharedRecord.Revision?,
+        began: Duration, _ moment: Moment
     ) -> Step {
         guard let spent else {
             return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
@@ -206,18 +207,18 @@ struct SharedFlight: Sendable, Hashable {
         (next.fence, next.signedOut) = (spent.fence, spent.signedOut)
         let step = write(next, over: revision, .token(token, began: began, failure), moment)
         // Until the token is saved, the mark prevents others from using the spent one; a repeatable load spends nothing.
-        settleStray(with: setting.isRepeatable ? step : nil)
+        settleStray(with: plan.isRepeatable ? step : nil)
         return step
     }
 
     /// Notes that a request has no answer; returns whether the server is asked once more, within its grace period.
     private mutating func asksAgain(
-        after failure: Failure, over spent: GrantRecord?, began: Duration, at moment: Moment
+        after failure: FlightFailure, over spent: GrantRecord?, began: Duration, at moment: Moment
     ) -> Bool {
         guard let spent, !failure.isDefinite, !isHarmless(spent), !moment.isAbandoned else { return false }
         defer { knowledge.unanswered = spent.generation }
         guard knowledge.unanswered != spent.generation, isInGrace(since: began, at: moment),
-            setting.deadline.map({ moment.now < $0 }) ?? true
+            plan.deadline.map({ moment.now < $0 }) ?? true
         else { return false }
         return true
     }
@@ -228,7 +229,7 @@ struct SharedFlight: Sendable, Hashable {
     /// nobody, so no wait can save what the server does with that request. If the server never gets it, the token is good, and if
     /// the server has a grace period, the next request must come soon.
     private mutating func note(
-        _ failure: Failure, over spent: GrantRecord?, at revision: SharedRecord.Revision?, _ moment: Moment
+        _ failure: FlightFailure, over spent: GrantRecord?, at revision: SharedRecord.Revision?, _ moment: Moment
     ) -> Step {
         guard var record = spent else { return end(.failed(failure)) }
         record.mark = nil
@@ -258,7 +259,7 @@ struct SharedFlight: Sendable, Hashable {
         }
         var counted = failure
         // While a token is good, the service's own pauses apply.
-        if !setting.hasToken, failures > 1, wish > .zero { counted.retryAfter = wish }
+        if !plan.hasToken, failures > 1, wish > .zero { counted.retryAfter = wish }
         let step = write(record, over: revision, .failure(counted), moment)
         settleStray(with: step)
         return step
@@ -275,7 +276,7 @@ struct SharedFlight: Sendable, Hashable {
     ) -> Step {
         knowledge.writes += 1
         var record = record
-        record.write = "\(setting.owner).\(setting.flight).\(knowledge.writes)"
+        record.write = "\(setting.owner).\(plan.id).\(knowledge.writes)"
         phase = .writing(Write(record: record, revision: revision, began: moment.now, purpose: purpose))
         return .swap(record, ifAt: revision)
     }
@@ -287,7 +288,7 @@ struct SharedFlight: Sendable, Hashable {
         defer { knowledge.hasFailedToWrite = false }
         switch write.purpose {
         case .mark(let isTakeOver):
-            if moment.isAbandoned { return end(.failed(.abandoned)) }
+            if moment.isAbandoned { return end(.gaveUp) }
             // The store may have refused the holder's save as well until now, although it could be read.
             if isTakeOver, knowledge.hasFailedToWrite { knowledge.lateSaveEnd = moment.now + Self.lateSaveTime }
             if moment.now < knowledge.lateSaveEnd {
@@ -312,7 +313,7 @@ struct SharedFlight: Sendable, Hashable {
     }
 
     /// Handles a swap that failed or may have failed, given the store's current record.
-    private mutating func meets(_ write: Write, _ sighting: Sighting?, _ failure: Failure?, at moment: Moment) -> Step {
+    private mutating func meets(_ write: Write, _ sighting: Sighting?, _ failure: FlightFailure?, at moment: Moment) -> Step {
         if let sighting, sighting.record.write == write.record.write {
             return landed(write, at: sighting.revision, moment)
         }
@@ -357,23 +358,23 @@ struct SharedFlight: Sendable, Hashable {
         var moment = moment
         moment.isAbandoned = true
         if case .end(let ending) = judge(sighting, at: moment) { return end(ending.outcome, discarding: discarded) }
-        return end(.failed(.abandoned), discarding: discarded)
+        return end(.gaveUp, discarding: discarded)
     }
 
     /// Ends the flight when the outcome of a swap is unknown and the store can't be read either.
-    private mutating func settleLater(_ write: Write, _ failure: Failure, at moment: Moment) -> Step {
+    private mutating func settleLater(_ write: Write, _ failure: FlightFailure, at moment: Moment) -> Step {
         switch write.purpose {
         case .mark: return goOnWithoutStore(failure, at: moment)
         case .failure(let counted): return end(.failed(counted))
         case .token(let token, let began, let cause):
             if failure.isPermanent { return end(.failed(failure), discarding: token) }
-            if setting.isRepeatable, cause == nil { return end(.token(token, age: moment.now - began, isAdopted: false)) }
+            if plan.isRepeatable, cause == nil { return end(.token(token, age: moment.now - began, isAdopted: false)) }
             return again(write, failure)
         }
     }
 
     /// Retries saving the fleet's only valid refresh token, however long that takes.
-    private mutating func again(_ write: Write, _ failure: Failure) -> Step {
+    private mutating func again(_ write: Write, _ failure: FlightFailure) -> Step {
         var write = write
         write.attempts += 1
         phase = .settling(write, failure)

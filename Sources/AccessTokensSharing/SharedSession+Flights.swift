@@ -10,14 +10,13 @@ import Foundation
 extension SharedSession: GrantSession {
     var checkEvery: Duration? { sharing.checkEvery }
 
-    @concurrent func signInState(_ question: SignInQuestion) async -> SignInState {
+    @concurrent func signInState(_ plan: SharedFlightPlan) async -> SignInState {
         // The record may not show the last sign-in or sign-out yet.
         if let fence = lastFence { return SignInState(fence.token == nil ? .signedOut : .signedIn) }
         do {
             guard let record = try await read()?.record, let token = record.token else { return SignInState(.signedOut) }
-            let setting = SharedFlight.Setting(
-                owner: owner, policy: question.policy, keyThumbprint: question.keyThumbprint, refused: question.refused)
-            if SharedFlight(setting).isGood(record, at: moment) { return SignInState(.validToken) }
+            let flight = SharedFlight(SharedFlight.Setting(owner: owner, plan: plan))
+            if flight.isGood(record, at: moment) { return SignInState(.validToken) }
             guard token.refreshToken != nil, begin(isCheck: true).knowledge.refused != record.generation else {
                 return SignInState(.signedOut)
             }
@@ -28,11 +27,11 @@ extension SharedSession: GrantSession {
     }
 
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
-    @concurrent func perform(_ plan: SharedFlightPlan) async -> SharedFlightEnd {
-        let (ending, learnsLast) = await ending(of: plan)
+    @concurrent func perform(_ run: SharedFlightRun) async -> SharedFlightEnd {
+        let (ending, learnsLast) = await ending(of: run)
         // A save whose answer was lost may have succeeded before a sign-in or a sign-out replaced the record.
         let discarded = ending.discarded.flatMap { hasFound($0) ? nil : $0 }
-        var end = SharedFlightEnd(ending.outcome.told, discarded: discarded, learns: learnsLast)
+        var end = SharedFlightEnd(ending.outcome, discarded: discarded, learns: learnsLast)
         guard let stray = ending.stray else { return end }
         // Note it now, so that the service's next flight knows about it.
         note(stray)
@@ -42,19 +41,17 @@ extension SharedSession: GrantSession {
 
     /// Performs the steps; returns how the flight ended, and what to record if the service accepts that.
     private func ending(
-        of plan: SharedFlightPlan
+        of run: SharedFlightRun
     ) async -> (ending: SharedFlight.Ending, learns: (@Sendable () -> Void)?) {
         // Write a sign-in or sign-out that hasn't reached the store first.
         var unsettled: (any Error)?
         do { try await settle() } catch { unsettled = error }
-        guard await plan.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .failed(.abandoned)), nil) }
-        let holder = await holder(), beginning = begin(isCheck: plan.isCheck)
+        guard await run.handOverDisplaced() else { return (SharedFlight.Ending(outcome: .gaveUp), nil) }
+        let holder = await holder(), beginning = begin(isCheck: run.plan.isCheck)
         let setting = SharedFlight.Setting(
-            owner: owner, flight: plan.id, holder: holder, policy: plan.policy, transportLimit: sharing.transportLimit,
-            doubt: sharing.doubt, serverGrace: sharing.serverGrace, isRepeatable: plan.isRepeatable, deadline: plan.deadline,
-            isRefresh: plan.isRefresh, hasToken: plan.hasToken, isRetry: beginning.isRetry,
-            isCheck: plan.isCheck, memory: plan.previous, strays: beginning.strays,
-            keyThumbprint: plan.keyThumbprint, refused: plan.refused, jitter: Double.random(in: 0..<1))
+            owner: owner, plan: run.plan, holder: holder, transportLimit: sharing.transportLimit, doubt: sharing.doubt,
+            serverGrace: sharing.serverGrace, isRetry: beginning.isRetry, strays: beginning.strays,
+            jitter: Double.random(in: 0..<1))
         var flight = SharedFlight(setting, knowing: beginning.knowledge)
         // Until this service's sign-in or sign-out is written, the store's contents are outdated.
         var step = unsettled == nil ? flight.begin(at: moment) : .read
@@ -64,12 +61,12 @@ extension SharedSession: GrantSession {
             let event: SharedFlight.Event
             do {
                 if let unsettled, step == .read { throw unsettled }
-                event = try await perform(step, of: plan, sendingBy: flight.sendingEnd, wokenAt: &wokenAt)
+                event = try await perform(step, of: run, sendingBy: flight.sendingEnd, wokenAt: &wokenAt)
             } catch {
                 event = .storeFailed(.store(error))
             }
             var now = moment
-            now.isAbandoned = plan.isAbandoned()
+            now.isAbandoned = run.isAbandoned
             step = flight.next(event, at: now)
             if case .end(let ending) = step, case .signedOut = ending.outcome {
                 // Not learnt yet: if the service doesn't accept the sign-out, the next flight must find it again.
@@ -77,7 +74,7 @@ extension SharedSession: GrantSession {
             }
             learn(flight.knowledge, since: beginning.fences)
             if let reserve = flight.takeReserve(), let token = reserve.token {
-                await plan.keepInReserve(token, reserve.age(at: moment.wall))
+                await run.keepInReserve(token, age: reserve.age(at: moment.wall))
             }
         }
     }
@@ -87,14 +84,14 @@ extension SharedSession: GrantSession {
     /// Separate from the loop over the steps, because each `await` in there would add another copy of the loop.
     @inline(never)
     private func perform(
-        _ step: SharedFlight.Step, of plan: SharedFlightPlan, sendingBy end: Duration?, wokenAt: inout SharedRecord.Revision?
+        _ step: SharedFlight.Step, of run: SharedFlightRun, sendingBy end: Duration?, wokenAt: inout SharedRecord.Revision?
     ) async throws -> SharedFlight.Event {
         switch step {
         case .read: return .read(try await read())
         case .swap(let record, let revision): return try await swap(record, ifAt: revision)
         case .wait(let revision, let rest):
             let now = moment.now
-            let limit = rest.map { min(now + $0, plan.deadline) } ?? plan.deadline
+            let limit = [rest.map { now + $0 }, run.plan.deadline].compactMap(\.self).min() ?? now
             // After a wake-up without a change, read only once a second.
             if revision != nil, revision == wokenAt {
                 await pause(for: min(.seconds(1), max(limit - moment.now, .zero)))
@@ -110,40 +107,13 @@ extension SharedSession: GrantSession {
             await pause(for: duration)
             return .waited
         case .load(let previous):
-            switch await plan.load(previous, end) {
+            switch await run.load(replacing: previous, sendingBy: end) {
             case .success(let token): return .loaded(token)
-            case .failure(let error): return .failed(SharedFlight.Failure(error))
+            case .failure(let error): return .failed(FlightFailure(wrapping: error))
             }
         // Nothing remains to be done.
         case .end: return .waited
         }
-    }
-}
-
-extension SharedFlight.Ending.Outcome {
-    /// The outcome as the service sees it.
-    fileprivate var told: FlightOutcome {
-        switch self {
-        case .token(let token, let age, let isAdopted): .token(token, age: age, isAdopted: isAdopted)
-        // The service was drained, so its current flight has not failed.
-        case .failed(.abandoned): .gaveUp
-        // A salvaged grant is already in the record.
-        case .failed(let failure): .failed(failure.error, retryAfter: failure.retryAfter, isCostly: failure.salvaged != nil)
-        case .gaveUp: .gaveUp
-        case .newGrant: .newGrant
-        case .signedOut(let isOfSession): .signedOut(isOfSession: isOfSession)
-        }
-    }
-}
-
-extension SharedFlight.Failure {
-    /// Wraps a loader's error; unless the error shows otherwise, the request may still be under way.
-    init(_ error: any Error) {
-        let salvaged = (error as? SalvagedGrant)?.grant
-        let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
-        self.init(
-            error: wrapped, retryAfter: retryAfter, salvaged: salvaged,
-            isDefinite: !((error as? any TokenLoadFailure)?.mayBeUnderWay ?? true), isUnsent: error is NotSent)
     }
 }
 

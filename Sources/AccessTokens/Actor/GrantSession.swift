@@ -27,10 +27,10 @@ package protocol GrantSession: AnyObject, TokenStore {
     func takeEnd() -> SessionEnd?
 
     /// Returns whether a user is signed in, according to the last sign-in or sign-out here or else to the record, which it reads.
-    @concurrent func signInState(_ question: SignInQuestion) async -> SignInState
+    @concurrent func signInState(_ plan: SharedFlightPlan) async -> SignInState
 
     /// Performs a flight, which is never cancelled.
-    @concurrent func perform(_ flight: SharedFlightPlan) async -> SharedFlightEnd
+    @concurrent func perform(_ flight: SharedFlightRun) async -> SharedFlightEnd
 }
 
 /// A session that another service has ended, as this service's sign-in or sign-out found in the shared record.
@@ -46,33 +46,58 @@ package enum SessionEnd: Sendable {
 /// Creates a service's session, on the service's own clock.
 package typealias GrantSessionMaker = @Sendable (ServiceClock, TokenService.Environment) -> any GrantSession
 
-/// The data that a session needs to perform a flight.
-package struct SharedFlightPlan: Sendable {
-    package let id: Int
-    package let policy: RefreshPolicy
-    package let isRepeatable: Bool
-    /// The time on the service's clock at which the callers' wait ends.
-    package let deadline: Duration
+/// What a session has to know of its service: how a flight begins or, without one, what a question is about.
+package struct SharedFlightPlan: Sendable, Hashable {
+    /// The number of the flight among those of the service.
+    package var id = 0
+    package var policy = RefreshPolicy()
+    package var isRepeatable = false
+    /// The time on the service's clock at which the callers' wait ends; `nil`: never.
+    package var deadline: Duration?
     /// Whether callers keep getting the current token, so that none of them waits.
-    package let isRefresh: Bool
+    package var isRefresh = false
     /// Whether the service has a token that is good, even if a caller waits for another.
-    package let hasToken: Bool
-    /// Whether the flight only checks what other services have written, because the service is backing off or its token is good.
-    package let isCheck: Bool
-    /// The token to replace, as the service remembers it.
-    package let previous: AccessToken?
+    package var hasToken = false
+    /// Whether the flight only reads what other services have written, and writes and loads nothing, because the service is
+    /// backing off or its token is good.
+    package var isCheck = false
+    /// The token to replace, as the service remembers it; a repeatable load presents it if the record can't be read.
+    package var previous: AccessToken?
     /// The key that the loader's tokens are bound to.
-    package let keyThumbprint: String?
+    package var keyThumbprint: String?
     /// Tokens that resource servers refused.
-    package let refused: [String]
+    package var refused: [String] = []
+
+    package init() {}
+}
+
+/// A flight that a session performs, with what it may ask of its service.
+package struct SharedFlightRun: Sendable {
+    package let plan: SharedFlightPlan
+    fileprivate let service: TokenService
+    fileprivate let generation: Int
+    fileprivate let membership: LoadMembership
+
     /// Whether nothing waits for the flight any longer, because of a fence, its limit or a drain.
-    package let isAbandoned: @Sendable () -> Bool
+    package var isAbandoned: Bool { membership.hasEnded || service.isDeserted }
+
     /// Gives the service the record's token, which is inside its leeway, and the time since its load began.
-    package let keepInReserve: @Sendable (_ token: AccessToken, _ age: Duration) async -> Void
-    /// Runs the loader, which may send its request until a time on the service's clock, if that is before the deadline.
-    package let load: @Sendable (_ previous: AccessToken?, _ end: Duration?) async -> Result<AccessToken, any Error>
-    /// Passes grants displaced by fences to the program, unless a store operation does; `false` if the flight's session is over.
-    package let handOverDisplaced: @Sendable () async -> Bool
+    package func keepInReserve(_ token: AccessToken, age: Duration) async {
+        await service.step { $0.keepInReserve(token, age: age, of: plan.id, at: $1) }
+    }
+
+    /// Runs the loader in its own task, which a fence or a limit may cancel.
+    ///
+    /// - Parameter end: Until when it may send its request, on the service's clock, if that is before the deadline.
+    package func load(replacing previous: AccessToken?, sendingBy end: Duration?) async -> Result<AccessToken, any Error> {
+        membership.sendingEnd.withLock { $0 = end }
+        return await service.load(replacing: previous, for: plan.id, membership)
+    }
+
+    /// Passes grants displaced by fences to the program, unless a store operation reports them to the callers of the fences.
+    ///
+    /// - Returns: Whether the flight's session is still the current one.
+    package func handOverDisplaced() async -> Bool { await service.handOverDisplaced(forFlightOf: generation) }
 }
 
 /// How a flight that a session performed has ended.
@@ -111,36 +136,35 @@ extension TokenService {
     func share(by session: any GrantSession, urgency: Urgency) {
         guard let flight = machine.state.flight else { return }
         let membership = membershipOfFlight(flight.id)
-        let plan = plan(of: flight, by: session, membership)
+        let run = SharedFlightRun(
+            plan: plan(of: flight), service: self, generation: flight.generation, membership: membership)
         let task = Task.detached(on: storeStart, priority: urgency.priority) {
-            let end = await LoadMembership.$current.withValue(membership) { await session.perform(plan) }
+            let end = await LoadMembership.$current.withValue(membership) { await session.perform(run) }
             await self.finish(flight, end)
         }
         begin(RunningLoad(flight: flight.id, task: task, urgency: urgency))
     }
 
-    private func plan(
-        of flight: Machine.Flight, by session: any GrantSession, _ membership: LoadMembership
-    ) -> SharedFlightPlan {
-        let now = clock.now()
-        let refused = machine.rejections.tokens.filter { machine.rejections.contains($0.token, at: now) }
-        return SharedFlightPlan(
-            id: flight.id, policy: machine.policy, isRepeatable: machine.isRepeatable, deadline: flight.deadline,
-            isRefresh: machine.state.cached != nil && lobby.withLock { $0.waiters.count == 0 },
-            hasToken: machine.state.cached != nil, isCheck: !flight.isLoading,
-            previous: flight.previous, keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value),
-            isAbandoned: { membership.hasEnded || self.isDeserted },
-            keepInReserve: { await self.keepInReserve($0, age: $1, of: flight) },
-            load: { previous, end in
-                membership.sendingEnd.withLock { $0 = end }
-                return await self.load(previous, for: flight, membership)
-            },
-            handOverDisplaced: { await self.handOverDisplaced(in: session, for: flight) })
+    private func plan(of flight: Machine.Flight) -> SharedFlightPlan {
+        var plan = sharedPlan
+        (plan.id, plan.deadline, plan.previous) = (flight.id, flight.deadline, flight.previous)
+        plan.isCheck = !flight.isLoading
+        plan.hasToken = machine.state.cached != nil
+        plan.isRefresh = plan.hasToken && lobby.withLock { $0.waiters.count == 0 }
+        return plan
     }
 
-    /// Runs the loader in its own task, which a fence or a limit may cancel.
-    private func load(
-        _ previous: AccessToken?, for flight: Machine.Flight, _ membership: LoadMembership
+    /// What a session has to know besides a flight.
+    var sharedPlan: SharedFlightPlan {
+        var plan = SharedFlightPlan()
+        (plan.policy, plan.isRepeatable, plan.keyThumbprint) = (machine.policy, machine.isRepeatable, loader.keyThumbprint)
+        let now = clock.now()
+        plan.refused = machine.rejections.tokens.map(\.token).filter { machine.rejections.contains($0, at: now) }.map(\.value)
+        return plan
+    }
+
+    fileprivate func load(
+        replacing previous: AccessToken?, for flight: Int, _ membership: LoadMembership
     ) async -> Result<AccessToken, any Error> {
         // More callers may have joined while the record was being read.
         let urgency = max(.current, lobby.withLock { $0.urgency })
@@ -154,7 +178,7 @@ extension TokenService {
             }
         }
         // The flight may have ended meanwhile.
-        if var load, load.flight == flight.id {
+        if var load, load.flight == flight {
             load.loader = task
             setLoad(load)
         }
@@ -162,14 +186,8 @@ extension TokenService {
         return await task.result
     }
 
-    private func keepInReserve(_ token: AccessToken, age: Duration, of flight: Machine.Flight) {
-        step { $0.keepInReserve(token, age: age, of: flight.id, at: $1) }
-    }
-
-    /// Hands over the grants that fences displaced, unless a store operation reports them to the callers of the fences.
-    ///
-    /// - Returns: Whether the flight's session is still the current one.
-    private func handOverDisplaced(in session: any GrantSession, for flight: Machine.Flight) -> Bool {
+    fileprivate func handOverDisplaced(forFlightOf generation: Int) -> Bool {
+        guard let session = ties?.session else { return true }
         if machine.keeper.operations.isEmpty { handOver(session.takeDisplaced()) }
         // Asked only after the fences that come first.
         let end = step { machine, _ in
@@ -178,7 +196,7 @@ extension TokenService {
             return end
         }
         guard case .overtaken? = end else { return true }
-        return machine.session.generation == flight.generation
+        return machine.session.generation == generation
     }
 
     /// Passes displaced grants to the program, unless the service has done so.

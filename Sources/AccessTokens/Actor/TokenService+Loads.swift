@@ -92,12 +92,11 @@ extension TokenService {
     }
 
     private func fail(_ flight: Int, with error: any Error) {
-        let salvaged = (error as? SalvagedGrant)?.grant
-        let (wrapped, retryAfter) = TokenServiceError.wrapping(error)
+        let failure = FlightFailure(wrapping: error)
         step { machine, now in
             // The load didn't fail but began too late: callers get the time-out error.
-            if error is NotSent { machine.elapse(to: now) }
-            machine.ended(.failed(wrapped, retryAfter: retryAfter, salvaged: salvaged), by: flight, at: now)
+            if failure.isUnsent { machine.elapse(to: now) }
+            machine.ended(.failed(failure), by: flight, at: now)
         }
     }
 
@@ -149,21 +148,6 @@ extension TokenService {
         load.urgency = urgency
         setLoad(load)
         load.task.raise(to: urgency, on: executor)
-    }
-}
-
-extension TokenServiceError {
-    /// Returns the error that callers get for what a loader or a store threw, and when the server asks to be called again.
-    package static func wrapping(
-        _ error: any Error, as code: Code = .loadFailed
-    ) -> (TokenServiceError, retryAfter: Duration?) {
-        let cause = (error as? SalvagedGrant)?.reason ?? error
-        let failure = cause as? any TokenLoadFailure
-        // Another service's reset ends when its user signs in again, which this service isn't told about. So it counts as
-        // transient.
-        let isForeignReset = (cause as? TokenServiceError)?.code == .reset
-        let remedy = isForeignReset ? .retry : failure?.remedy ?? .retry
-        return (TokenServiceError(code, underlying: cause, remedy: remedy), failure?.retryAfter)
     }
 }
 

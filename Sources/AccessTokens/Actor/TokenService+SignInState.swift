@@ -27,7 +27,7 @@ extension TokenService {
         case .known(let state): return state
         // The store's read always ends, or has a limit.
         case .awaited: return (try? await answer.value()) ?? SignInState(.unknown)
-        case .elsewhere(let session?, _, let question): return await session.signInState(question)
+        case .elsewhere(let session?, _, let plan): return await session.signInState(plan)
         case .elsewhere(nil, let lender, _): return await lender?.signInState() ?? SignInState(.unknown)
         }
     }
@@ -36,24 +36,17 @@ extension TokenService {
         case known(SignInState)
         case awaited
         /// The grant is shared: its record, or the keys' common service, knows.
-        case elsewhere((any GrantSession)?, (any GrantLender)?, SignInQuestion)
+        case elsewhere((any GrantSession)?, (any GrantLender)?, SharedFlightPlan)
     }
 
     private func ask(_ answer: SingleResult<SignInState>) -> SignInAnswer {
         let state = step { $0.askSignInState(at: $1) }
         if state?.code != .validToken, let ties, ties.session != nil || ties.lender != nil {
-            return .elsewhere(ties.session, ties.lender, signInQuestion)
+            return .elsewhere(ties.session, ties.lender, sharedPlan)
         }
         if let state { return .known(state) }
         questions.append(answer)
         return .awaited
-    }
-
-    private var signInQuestion: SignInQuestion {
-        let now = clock.now()
-        let refused = machine.rejections.tokens.filter { machine.rejections.contains($0.token, at: now) }
-        return SignInQuestion(
-            policy: machine.policy, keyThumbprint: loader.keyThumbprint, refused: refused.map(\.token.value))
     }
 
     /// Answers the questions that waited for the store.
@@ -62,13 +55,4 @@ extension TokenService {
         for answer in questions { answer.complete(with: .success(state)) }
         questions = []
     }
-}
-
-/// The data with which a shared record's session says whether a user is signed in.
-package struct SignInQuestion: Sendable {
-    package let policy: RefreshPolicy
-    /// The key that the loader's tokens are bound to.
-    package let keyThumbprint: String?
-    /// Tokens that resource servers refused.
-    package let refused: [String]
 }

@@ -60,17 +60,17 @@ extension TokenService {
         // One that counted as lost may end beside the next.
         if operation.id == machine.keeper.operations.first?.id { storing = nil }
         var failure = outcome.error.map { error in
-            let (error, retryAfter) = TokenServiceError.wrapping(error, as: .storeFailed)
-            return GrantKeeper.Failure(
-                error: error, retryAfter: retryAfter.map { min($0, RefreshPolicy.longestPause) },
-                tookEffect: outcome.tookEffect)
+            var failure = FlightFailure(wrapping: error, as: .storeFailed)
+            failure.retryAfter = failure.retryAfter.map { min($0, RefreshPolicy.longestPause) }
+            failure.tookEffect = outcome.tookEffect
+            return failure
         }
         var found: Machine.Found?
         if let stored = outcome.found {
             let age = wallTime?.timeIntervalSince(stored.received)
             if case .load = operation.kind, age?.isFinite == false {
                 // Not transient: the store would return the same token again.
-                failure = .init(error: TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn))
+                failure = FlightFailure(error: TokenServiceError(.storeFailed, underlying: UnusableDate(), remedy: .signIn))
             }
             found = (stored.token.usable(with: loader.keyThumbprint), Self.bounded(age))
         }

@@ -100,15 +100,6 @@ extension GrantKeeper {
         fileprivate var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
     }
 
-    /// Why an operation has failed.
-    struct Failure: Sendable {
-        let error: TokenServiceError
-        /// How long the store asked to wait, within 60 s.
-        var retryAfter: Duration?
-        /// Whether only the read before a removal failed.
-        var tookEffect = false
-    }
-
     var hasStore: Bool { grant.hasStore }
 
     /// Whether a session performs whole flights with a record that other services change, too.
@@ -266,7 +257,7 @@ extension GrantKeeper {
     ///
     /// `found` is the token that it read in the store, and `givenUp` are the grants that it displaced from a shared one.
     mutating func ended(
-        _ operation: Operation, found: Machine.Found?, givenUp: [AccessToken], _ failure: Failure?, at now: Duration,
+        _ operation: Operation, found: Machine.Found?, givenUp: [AccessToken], _ failure: FlightFailure?, at now: Duration,
         _ outbox: inout Machine.Outbox
     ) -> Report? {
         guard operation.id == operations.first?.id else {
@@ -286,7 +277,7 @@ extension GrantKeeper {
     ///
     /// It may have written after a later one, whose work is then repeated, unless a write that hasn't begun yet follows anyway.
     private mutating func lostOperationEnded(
-        _ lost: Operation, found: AccessToken?, _ failure: Failure?, at now: Duration, _ outbox: inout Machine.Outbox
+        _ lost: Operation, found: AccessToken?, _ failure: FlightFailure?, at now: Duration, _ outbox: inout Machine.Outbox
     ) {
         guard lost.isWrite, let lastWrite else { return }
         _ = handOver(found, by: lost, &outbox)
@@ -314,11 +305,11 @@ extension GrantKeeper {
                 if operations[index].isWrite || !isUnread { operations[index].flight = nil }
             }
             reports = late.compactMap {
-                finish($0, Failure(error: $0.isWrite ? .storeIsLate : readIsLate), isLate: true, &outbox)
+                finish($0, FlightFailure(error: $0.isWrite ? .storeIsLate : readIsLate), isLate: true, &outbox)
             }
         }
         if let lostFrom, lostFrom <= now {
-            let lost = removeFirst(Failure(error: .storeIsLate), isLost: true, at: now, &outbox)
+            let lost = removeFirst(FlightFailure(error: .storeIsLate), isLost: true, at: now, &outbox)
             if let flight = lost.flight { reports.append((flight, .gaveUp)) }
         }
         if repeats, let next = unsaved?.nextAttempt, next <= now { saveAgain(at: now, &outbox) }
@@ -329,7 +320,7 @@ extension GrantKeeper {
     ///
     /// One that waited behind a late one gets a new limit, since the store is responding.
     private mutating func removeFirst(
-        _ failure: Failure?, hasRead: Bool = false, isLost: Bool = false, at now: Duration, _ outbox: inout Machine.Outbox
+        _ failure: FlightFailure?, hasRead: Bool = false, isLost: Bool = false, at now: Duration, _ outbox: inout Machine.Outbox
     ) -> Operation {
         let operation = operations.removeFirst()
         if operation.isWrite, operation.generation == generation { note(failure, isLost: isLost, at: now) }
@@ -345,7 +336,7 @@ extension GrantKeeper {
     }
 
     /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
-    private mutating func note(_ failure: Failure?, isLost: Bool = false, at now: Duration) {
+    private mutating func note(_ failure: FlightFailure?, isLost: Bool = false, at now: Duration) {
         guard let failure, !failure.tookEffect else { return (failures, failedWrite) = (0, nil) }
         let longest = RefreshPolicy.longestPause, own = Duration.seconds(1 << min(failures, 6))
         failures += 1
@@ -358,7 +349,7 @@ extension GrantKeeper {
     /// - Parameter isTold: Whether an event has told of the failure, which waiting can't mend.
     @inline(never)
     private mutating func finish(
-        _ operation: Operation, found: Machine.Found? = nil, givenUp: [AccessToken] = [], _ failure: Failure?,
+        _ operation: Operation, found: Machine.Found? = nil, givenUp: [AccessToken] = [], _ failure: FlightFailure?,
         isTold: Bool = false, isLate: Bool = false, _ outbox: inout Machine.Outbox
     ) -> Report? {
         let error = failure?.error
@@ -368,15 +359,15 @@ extension GrantKeeper {
         case (.load, let flight?) where !isUnread: return (flight, compare(found, error, &outbox))
         case (.load, let flight?):
             readError = error
-            if let error {
-                if isLate { return (flight, .overdue(error)) }
+            if let failure {
+                if isLate { return (flight, .overdue) }
                 // A store that waiting can't mend has nothing for a repeatable load.
-                guard isRepeatable, error.isLasting else { return (flight, .failed(error, retryAfter: failure?.retryAfter)) }
-                outbox.announce(.storeFailed, generation, error: error)
+                guard isRepeatable, failure.error.isLasting else { return (flight, .failed(failure)) }
+                outbox.announce(.storeFailed, generation, error: failure.error)
             }
             isUnread = false
             return (flight, error == nil ? found.map { .found($0.token, age: $0.age, isOfOther: false) } ?? .gaveUp : .gaveUp)
-        case (.save, let flight?): return (flight, .saved(isTold ? nil : error))
+        case (.save, let flight?): return (flight, .saved(isTold ? nil : failure))
         // If it dates from before the last fence, only its own fence's callers are told: an event would have an earlier
         // generation.
         default:
@@ -386,7 +377,7 @@ extension GrantKeeper {
     }
 
     /// Whether a read before a load has found another service's change.
-    private func isChange(_ found: Machine.Found?, by operation: Operation, _ failure: Failure?) -> Bool {
+    private func isChange(_ found: Machine.Found?, by operation: Operation, _ failure: FlightFailure?) -> Bool {
         guard case .load = operation.kind, operation.flight != nil, operation.generation == generation else { return false }
         return !isUnread && failure == nil && isNews(found)
     }
@@ -474,43 +465,9 @@ package struct FailedWrite: Sendable {
     var healsFrom: Duration? { error.isLasting ? nil : nextAttempt }
 }
 
-/// How a flight has ended, or what its load has brought.
-package enum FlightOutcome: Sendable {
-    /// The loader's token, which is saved before any caller gets it.
-    case loaded(AccessToken)
-    /// The token that the flight held is saved, or can't be.
-    case saved(TokenServiceError?)
-    /// The store has the token of an earlier run or of another service, which a load may have to replace; the age counts from the
-    /// start of its load.
-    case found(AccessToken, age: Duration, isOfOther: Bool)
-    /// A token that is in the shared record, and how long ago its load began.
-    case token(AccessToken, age: Duration, isAdopted: Bool)
-    /// - Parameters:
-    ///   - isCostly: Whether the flight brought a new grant, which is kept already.
-    ///   - salvaged: A new grant that came with the failure.
-    case failed(TokenServiceError, retryAfter: Duration? = nil, isCostly: Bool = false, salvaged: AccessToken? = nil)
-    /// The store hasn't answered in time; it may still do so.
-    case overdue(TokenServiceError)
-    /// There is no token, and none was loaded: callers need a load of their own.
-    case gaveUp
-    /// A check found a grant newer than any that the service has tried.
-    case newGrant
-    /// Another service has signed out; `isOfSession`: whether the record had shown a session before.
-    case signedOut(isOfSession: Bool)
-
-    /// The grant that the server has issued to the flight's load.
-    var issued: AccessToken? {
-        switch self {
-        case .loaded(let token): token
-        case .failed(_, _, _, let salvaged): salvaged
-        default: nil
-        }
-    }
-}
-
 extension TokenServiceError {
     /// Whether waiting can't mend it.
-    fileprivate var isLasting: Bool { remedy != .retry }
+    var isLasting: Bool { remedy != .retry }
 
     /// The event of a service that found another's change in its store.
     fileprivate static var storeHasOtherUser: TokenServiceError {

@@ -521,19 +521,20 @@ extension TokenService.StateMachine {
         keeper.checked(at: now)
         let wasStalled = state.isStalled
         switch outcome {
-        case .overdue(let error):
-            if state.flightID == id, let flight = state.flight { abandon(flight, error, at: now) }
+        case .overdue:
+            if state.flightID == id, let flight = state.flight { abandon(flight, keeper.readIsLate, at: now) }
             return
         case .signedOut(let isOfSession): return recordSignedOut(isOfSession, by: id, at: now)
         default: break
         }
-        guard var flight = end(id, bringing: outcome.issued) else { return }
+        // A shared record's session hands over itself what its flights bring.
+        guard var flight = end(id, bringing: keeper.isShared ? nil : outcome.issued) else { return }
         switch outcome {
         case .loaded(let token): keep(token, of: &flight, at: now)
-        case .saved(let error):
+        case .saved(let failure):
             guard case .saving(let token, let origin) = flight.phase else { return }
             // A save that fails is reported as an event and doesn't fail the callers.
-            if let error { announce(.storeFailed, flight, error: error) }
+            if let failure { announce(.storeFailed, flight, error: failure.error) }
             accept(token, of: flight, from: origin, at: now)
         case .found(let token, let age, let isOfOther):
             // What waits or was handed out may be another user's.
@@ -546,16 +547,19 @@ extension TokenService.StateMachine {
             if !isAdopted { rejections.forget(token, loadedBy: flight) }
             _ = keeper.grant.put(token, .replaced)
             accept(token, of: flight, from: isAdopted ? .otherService : .loader, at: now)
-        case .failed(let error, let retryAfter, let isCostly, let salvaged):
-            flight.isCostly = isCostly || salvaged != nil
-            if let salvaged, keepGrant(salvaged, bringsToken: false, of: flight) {
-                _ = keeper.save(salvaged, from: flight.start, for: nil, at: now, &outbox)
+        case .failed(let failure):
+            flight.isCostly = failure.salvaged != nil
+            // A shared record has it already.
+            let newGrant = keeper.isShared ? nil : failure.salvaged
+            if let newGrant, keepGrant(newGrant, bringsToken: false, of: flight) {
+                _ = keeper.save(newGrant, from: flight.start, for: nil, at: now, &outbox)
                 forgetOvertakenSaves()
             }
-            guard !flight.isGivenUp || endsSession(error, of: flight) else { return }
+            guard !flight.isGivenUp || endsSession(failure.error, of: flight) else { return }
             // The time-out was already counted; only a lasting failure, a new grant or a `Retry-After` changes anything now.
-            let isNews = error.remedy != .retry || salvaged != nil || RefreshPolicy.honoured(retryAfter: retryAfter) != nil
-            if !wasStalled || isNews { fail(error, of: flight, retryAfter: retryAfter, at: now) }
+            let (error, retryAfter) = (failure.error, RefreshPolicy.honoured(retryAfter: failure.retryAfter))
+            guard !wasStalled || error.isLasting || newGrant != nil || retryAfter != nil else { return }
+            fail(error, of: flight, retryAfter: retryAfter, at: now)
         case .newGrant: tryNewGrant(after: flight, at: now)
         case .gaveUp: goOn(after: flight, at: now)
         case .overdue, .signedOut: break
@@ -987,7 +991,7 @@ extension TokenService.StateMachine {
 
     /// Takes the end of a store's operation, in time or late; the keeper says what it means for a flight.
     mutating func storeEnded(
-        _ operation: GrantKeeper.Operation, found: Found?, givenUp: [AccessToken] = [], _ failure: GrantKeeper.Failure?,
+        _ operation: GrantKeeper.Operation, found: Found?, givenUp: [AccessToken] = [], _ failure: FlightFailure?,
         at now: Duration
     ) {
         expireToken(at: now)

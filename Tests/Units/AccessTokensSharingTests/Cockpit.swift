@@ -40,12 +40,12 @@ func record(_ generation: UInt64, _ token: AccessToken? = .granted("old"), age: 
 }
 
 let expired = record(3, .granted("old"), age: 4_000)
-let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
-let unclear = SharedFlight.Failure(error: TokenServiceError(.loadFailed), isDefinite: false)
-let storeDown = SharedFlight.Failure.store(StoreTimeout())
+let refused = FlightFailure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
+let unclear = FlightFailure(error: TokenServiceError(.loadFailed), isDefinite: false)
+let storeDown = FlightFailure.store(StoreTimeout())
 
 extension SharedFlight.Step {
-    var outcome: SharedFlight.Ending.Outcome? { if case .end(let ending) = self { ending.outcome } else { nil } }
+    var outcome: FlightOutcome? { if case .end(let ending) = self { ending.outcome } else { nil } }
     var discarded: AccessToken? { if case .end(let ending) = self { ending.discarded } else { nil } }
     var written: GrantRecord? { if case .swap(let record, _) = self { record } else { nil } }
 }

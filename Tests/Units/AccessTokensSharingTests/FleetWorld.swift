@@ -429,6 +429,7 @@ struct FleetWorld: Hashable {
         let moment = SharedFlight.Moment(now: processes[index].now, wall: Self.wall)
         processes[index].step = processes[index].flight.next(event, at: moment)
         guard case .end(let ending) = processes[index].step else { return }
+        let hasLoaded = processes[index].held != nil
         processes[index].held = nil
         if let stray = ending.stray { processes[index].strays.append(stray) }
         switch ending.outcome {
@@ -442,7 +443,9 @@ struct FleetWorld: Hashable {
         case .failed(let failure):
             let isOwnFault = index == facts.misfit || isSignedOut || isLostForAReason
             if failure.error.remedy == .signIn, !isOwnFault { violation = "29: a false sign-out" }
-        case .gaveUp, .newGrant: violation = "39: given up while a caller waits"
+        // Unless its token came too late.
+        case .gaveUp where hasLoaded: break
+        case .gaveUp, .newGrant, .loaded, .saved, .found, .overdue: violation = "39: given up while a caller waits"
         case .signedOut: if !isSignedOut, server.live < Server.user { violation = "34: signed out by nobody" }
         }
     }
@@ -479,9 +482,9 @@ struct FleetWorld: Hashable {
     /// Whether the record's token is used up for a known reason; revocations by a strict server are checked when they happen.
     private var isLostForAReason: Bool { server.isRevoked || number.map { hasReason($0) } ?? false }
 
-    private static let refused = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
-    private static let unclear = SharedFlight.Failure(error: TokenServiceError(.loadFailed), isDefinite: false)
-    private static let unsent = SharedFlight.Failure(
+    private static let refused = FlightFailure(error: TokenServiceError(.loadFailed, remedy: .signIn), isDefinite: true)
+    private static let unclear = FlightFailure(error: TokenServiceError(.loadFailed), isDefinite: false)
+    private static let unsent = FlightFailure(
         error: TokenServiceError(.loadFailed), isDefinite: true, isUnsent: true)
-    private static let storeDown = SharedFlight.Failure.store(StoreTimeout())
+    private static let storeDown = FlightFailure.store(StoreTimeout())
 }

@@ -138,7 +138,7 @@ struct RefusedFleetTests {
         var failed = expired
         failed.trouble = .init(failures: 2, owner: "other", refuser: "third", isRefused: false, pause: .seconds(1), time: 900)
         _ = try cockpit.present(failed)
-        let wrong = SharedFlight.Failure(error: TokenServiceError(.loadFailed, remedy: .clientRegistration), isDefinite: true)
+        let wrong = FlightFailure(error: TokenServiceError(.loadFailed, remedy: .clientRegistration), isDefinite: true)
         #expect(cockpit.take(.failed(wrong)).written?.trouble == failed.trouble)
     }
 }

@@ -46,7 +46,7 @@ struct SharedEventTests {
 
     @Test func `19: a load whose store fails ends with the event loadFailed`() {
         var machine = machine()
-        machine.ended(.failed(.storeIsLate, retryAfter: nil, isCostly: false), by: 1, at: .seconds(1))
+        machine.ended(.failed(FlightFailure(error: .storeIsLate)), by: 1, at: .seconds(1))
         #expect(told(&machine) == ["loadStarted 1", "loadFailed 1"])
     }
 }

@@ -57,7 +57,7 @@ struct SharedFlightTests {
     }
 
     @Test func `29: a newer token is adopted without a request`() {
-        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        var cockpit = Cockpit({ $0.plan.isRefresh = true }, knowing: .init(generation: 3))
         let step = cockpit.take(.read(seen(record(4, .granted("new"), age: 60))))
         #expect(step.outcome == .token(.granted("new"), age: .seconds(60), isAdopted: true))
     }
@@ -136,7 +136,7 @@ struct SharedFlightTests {
 
     /// What a service knows that has read the record before the failure.
     private var known: SharedFlight.Knowledge {
-        var cockpit = Cockpit { $0.isCheck = true }
+        var cockpit = Cockpit { $0.plan.isCheck = true }
         _ = cockpit.take(.read(seen(expired)))
         return cockpit.flight.knowledge
     }
@@ -183,7 +183,7 @@ struct SharedFlightTests {
     }
 
     @Test func `34: a sign-out elsewhere ends the session here`() {
-        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3, signedOut: 0, session: "me.fence.1"))
+        var cockpit = Cockpit({ $0.plan.isRefresh = true }, knowing: .init(generation: 3, signedOut: 0, session: "me.fence.1"))
         var tombstone = record(4, nil)
         (tombstone.fence, tombstone.signedOut) = ("other.fence.1", 4)
         #expect(cockpit.take(.read(seen(tombstone))).outcome == .signedOut(isOfSession: true))
@@ -202,7 +202,7 @@ struct SharedFlightTests {
     func `a sign-in elsewhere is adopted only if its token is bound to this service's key, or to none`(
         key: String?, isAdopted: Bool
     ) {
-        var cockpit = Cockpit({ $0.keyThumbprint = "mine" }, knowing: .init(generation: 4))
+        var cockpit = Cockpit({ $0.plan.keyThumbprint = "mine" }, knowing: .init(generation: 4))
         let token = AccessToken("new", lifetime: .seconds(3_600), refreshToken: "grant", keyThumbprint: key)
         let step = cockpit.take(.read(seen(record(5, token))))
         #expect((step.outcome == .token(token, age: .zero, isAdopted: true)) == isAdopted)
@@ -212,7 +212,7 @@ struct SharedFlightTests {
     @Test func `36: while the store is down an unrepeatable load spends nothing, and a repeatable one goes on in memory`() {
         var cockpit = Cockpit()
         #expect(cockpit.take(.storeFailed(storeDown)).outcome == .failed(storeDown))
-        var repeatable = Cockpit { $0.isRepeatable = true }
+        var repeatable = Cockpit { $0.plan.isRepeatable = true }
         #expect(repeatable.take(.storeFailed(storeDown)) == .load(previous: nil))
         #expect(repeatable.take(.loaded(.hour("new"))).outcome == .token(.hour("new"), age: .zero, isAdopted: false))
     }
@@ -232,7 +232,7 @@ struct SharedFlightTests {
     }
 
     @Test func `39: in the soft window another service's mark ends the attempt silently`() {
-        var cockpit = Cockpit({ $0.isRefresh = true }, knowing: .init(generation: 3))
+        var cockpit = Cockpit({ $0.plan.isRefresh = true }, knowing: .init(generation: 3))
         #expect(cockpit.take(.read(seen(record(3, mark: "other")))).outcome == .gaveUp)
     }
 
@@ -257,7 +257,7 @@ struct SharedFlightTests {
 
     @Test(arguments: [false, true])
     func `41: a failed save is tried again until the store takes it`(isKeyLocked: Bool) throws {
-        let failure = isKeyLocked ? SharedFlight.Failure.store(SealFailure(underlying: CancellationError())) : storeDown
+        let failure = isKeyLocked ? FlightFailure.store(SealFailure(underlying: CancellationError())) : storeDown
         var cockpit = Cockpit()
         let marked = try cockpit.present(expired)
         let saved = try #require(cockpit.take(.loaded(.granted("new"))).written)

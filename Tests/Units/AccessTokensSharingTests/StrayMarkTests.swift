@@ -149,7 +149,7 @@ struct StrayMarkOfAFlightTests {
             Issue.record("it goes on")
             return
         }
-        #expect(ending.outcome == .failed(.abandoned))
+        #expect(ending.outcome == .gaveUp)
         let remedy = try #require(ending.stray?.remedy(for: seen(mark, "2"))?.written)
         #expect(remedy.mark == nil && remedy.token == record.token)
         #expect(ending.stray?.remedy(for: seen(record, "3")) == nil)
@@ -159,7 +159,7 @@ struct StrayMarkOfAFlightTests {
         var flight = SharedFlight(.init(owner: "me"))
         _ = flight.next(.read(seen(record, "1")), at: moment)
         _ = flight.next(.swapped(.init("2")), at: moment)
-        guard case .end(let ending) = flight.next(.failed(SharedFlight.Failure(NotSent())), at: moment) else {
+        guard case .end(let ending) = flight.next(.failed(FlightFailure(wrapping: NotSent())), at: moment) else {
             Issue.record("it goes on")
             return
         }

@@ -33,7 +33,7 @@ struct TakeOverTests {
         #expect(cockpit.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(111)))
         _ = cockpit.take(.waited)
         cockpit.moment.now = .seconds(30)
-        #expect(cockpit.take(.read(seen(other, age: nil)), isAbandoned: true).outcome == .failed(.abandoned))
+        #expect(cockpit.take(.read(seen(other, age: nil)), isAbandoned: true).outcome == .gaveUp)
         var next = Cockpit(knowing: cockpit.flight.knowledge)
         next.moment.now = .seconds(40)
         #expect(next.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(71)))
@@ -88,7 +88,7 @@ struct TakeOverTests {
 
     @Test(arguments: [true, false])
     func `30: the wait for a late save goes on over several flights, and begins again if the store fails`(fails: Bool) {
-        var (cockpit, _) = afterOutage { $0.deadline = .seconds(305) }
+        var (cockpit, _) = afterOutage { $0.plan.deadline = .seconds(305) }
         cockpit.moment.now = .seconds(304)
         _ = cockpit.take(.waited)
         let end = cockpit.take(fails ? .storeFailed(storeDown) : .read(seen(other, age: nil)))
@@ -100,7 +100,7 @@ struct TakeOverTests {
     }
 
     @Test func `30: a failed save is tried again often enough for a late save to come in time`() throws {
-        var cockpit = Cockpit { $0.policy = RefreshPolicy(loadTimeout: .seconds(10)) }
+        var cockpit = Cockpit { $0.plan.policy = RefreshPolicy(loadTimeout: .seconds(10)) }
         let marked = try cockpit.present(expired)
         _ = cockpit.take(.loaded(.granted("new")))
         var longest = Duration.zero
@@ -232,7 +232,7 @@ struct TakeOverTests {
     // MARK: Callers' time
 
     @Test func `51: callers whose limit passes while another process loads learn how long the wait may last`() throws {
-        var cockpit = Cockpit { $0.deadline = .seconds(30) }
+        var cockpit = Cockpit { $0.plan.deadline = .seconds(30) }
         #expect(cockpit.take(.read(seen(other, age: nil))) == .wait(from: .init("1"), atMost: .seconds(29)))
         cockpit.moment.now = .seconds(29)
         #expect(cockpit.take(.waited) == .read)
@@ -247,7 +247,7 @@ struct TakeOverTests {
         var cockpit = Cockpit {
             $0.doubt = .never
             $0.serverGrace = .seconds(30)
-            $0.deadline = .seconds(1_000_001)
+            $0.plan.deadline = .seconds(1_000_001)
         }
         cockpit.moment.now = .seconds(999_999)
         guard case .wait = cockpit.take(.read(seen(other, age: nil))) else { throw Cockpit.Unexpected() }
@@ -268,7 +268,7 @@ struct TakeOverTests {
         isRepeatable: Bool, doubt: TokenSharing.Doubt
     ) throws {
         var cockpit = Cockpit {
-            $0.isRepeatable = isRepeatable
+            $0.plan.isRepeatable = isRepeatable
             $0.doubt = doubt
         }
         let other = unspent(isRepeatable: isRepeatable)
@@ -286,7 +286,7 @@ struct TakeOverTests {
         first.moment.now = .seconds(took)
         _ = first.take(.loaded(.hour("new")))
         _ = first.take(.swapped(.init("3")))
-        var cockpit = Cockpit({ $0.isRepeatable = true }, knowing: first.flight.knowledge)
+        var cockpit = Cockpit({ $0.plan.isRepeatable = true }, knowing: first.flight.knowledge)
         cockpit.moment.now = .seconds(took)
         let step = cockpit.take(.read(AccessTokensSharingTests.seen(record(5, .hour("old"), age: 4_000, mark: "other"), at: "4")))
         #expect(step == .wait(from: .init("4"), atMost: .seconds(rest)))

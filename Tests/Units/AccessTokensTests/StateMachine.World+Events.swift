@@ -197,7 +197,7 @@ extension World {
         }
         for id in forgotten.map(\.id) + machine.fenced.dropFirst().map(\.id) {
             loads.removeAll { $0.id == id }
-            machine.ended(.failed(TokenServiceError(.loadFailed)), by: id, at: now)
+            machine.ended(.failed(FlightFailure(error: TokenServiceError(.loadFailed))), by: id, at: now)
         }
         _ = machine.conclude()
     }
@@ -333,7 +333,8 @@ extension World {
 
     private mutating func fail(_ id: Int, remedy: TokenServiceError.Remedy, retryAfter: Duration?) {
         loads.removeAll { $0.id == id }
-        machine.ended(.failed(TokenServiceError(.loadFailed, remedy: remedy), retryAfter: retryAfter), by: id, at: now)
+        let error = TokenServiceError(.loadFailed, remedy: remedy)
+        machine.ended(.failed(FlightFailure(error: error, retryAfter: retryAfter)), by: id, at: now)
     }
 
     /// A load fails with a new grant, which is kept or handed over.
@@ -344,7 +345,7 @@ extension World {
         born[grant.value]?.generation = load?.generation ?? machine.session.generation
         let isOutdated = isOutdated(id)
         let meanwhile = grantFromMeanwhile(for: id)
-        machine.ended(.failed(TokenServiceError(.loadFailed), salvaged: grant), by: id, at: now)
+        machine.ended(.failed(FlightFailure(error: TokenServiceError(.loadFailed), salvaged: grant)), by: id, at: now)
         if isOutdated {
             givenUp.append(grant.value)
         } else if let meanwhile {
