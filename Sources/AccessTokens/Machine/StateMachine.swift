@@ -958,7 +958,10 @@ extension TokenService.StateMachine {
     /// What couldn't be saved is saved again.
     mutating func drain(_ isDrained: Bool = true, at now: Duration) {
         self.isDrained = isDrained
-        if isDrained { keeper.saveAgain(at: now, &outbox) }
+        guard isDrained else { return }
+        // An operation may count as lost only now.
+        elapse(to: now)
+        keeper.saveAgain(at: now, &outbox)
     }
 
     /// Cuts off everything that began before; returns the flight that this ended.

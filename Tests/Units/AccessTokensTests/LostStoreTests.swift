@@ -64,6 +64,19 @@ struct LostStoreTests {
         StoredToken(token, received: Date(timeIntervalSince1970: 0))
     }
 
+    @Test func `46: drain saves at once again what a save that never ended should have saved`() throws {
+        let store = LosingStore(), scene = Scene(store: store)
+        store.lose(loads: false)
+        _ = scene.call()
+        try scene.deliver(.granted("a"))
+        scene.advance(by: .seconds(5))
+        scene.advance(by: .seconds(90))
+        store.work()
+        let end = scene.stage.start { [service = scene.service] in await service.drain(within: .seconds(8)) }
+        scene.stage.run()
+        #expect(end.value?.isComplete == true && store.contents?.value == "a")
+    }
+
     @Test func `46: a restore that never ends is tried again, however often that happens`() {
         let store = LosingStore(Self.stored(.granted("a"))), scene = Scene(store: store)
         store.lose()
