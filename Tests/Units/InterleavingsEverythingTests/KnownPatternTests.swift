@@ -390,10 +390,20 @@ enum RightProgram: CaseIterable, Sendable {
     }
 }
 
-/// Programs with a mistake that public reports describe, and without it.
-enum KnownBug: CaseIterable, Sendable {
-    case reentrantLoad, lateContinuation, handlerSetLate, staleDebounce, checkedTwice, enteredInside
-    case signalledEarly, crossedLocks, lostPermit, splitTransaction, copiedMetadata, conditionWithIf
+/// Programs with a mistake, and without it; each names a public report of such a mistake, but for one that this explorer has found.
+enum KnownBug: String, CaseIterable, Sendable {
+    case reentrantLoad = "spring-media/Carlos#1"
+    case lateContinuation = "apple/swift-async-algorithms#80"
+    case handlerSetLate
+    case staleDebounce = "satsdisco/JellyAmp#41"
+    case checkedTwice = "swiftlang/swift-package-manager#9356"
+    case enteredInside = "customerio/customerio-ios#584"
+    case signalledEarly = "dropbox/pilot#99"
+    case crossedLocks = "swiftlang/swift-package-manager#10266"
+    case lostPermit = "Mesh-LLM/mesh-llm#1444"
+    case splitTransaction = "segmentio/analytics-swift#330"
+    case copiedMetadata = "ReactiveCocoa/ReactiveSwift#754"
+    case conditionWithIf = "grpc/grpc-swift#21"
 
     func run(_ simulation: Simulation, isMended: Bool) async throws {
         let sum = Held(0)
