@@ -57,7 +57,7 @@ struct GrantRecord: Sendable, Hashable {
         }
     }
 
-    /// Identifies the write that produced the record, so that a service whose answer was lost recognises its own write.
+    /// Identifies the write that produced the record, so that a service whose response was lost recognises its own write.
     var write: String
     /// Identifies the sign-in or sign-out that began the record's session; marks, failures and new tokens don't change it.
     var fence = ""
@@ -68,16 +68,9 @@ struct GrantRecord: Sendable, Hashable {
     /// The token; `nil`: signed out, or never signed in.
     var token: AccessToken?
     /// When the token's load began, on the wall clock, in seconds since 2001.
-    var received: Double
+    var received = 0.0
     var mark: Mark?
     var trouble: Trouble?
-
-    init(write: String, generation: UInt64, token: AccessToken? = nil, received: Double = 0) {
-        self.write = write
-        self.generation = generation
-        self.token = token
-        self.received = received
-    }
 
     /// Stands for a record that was never written, or was removed.
     static let none = GrantRecord(write: "", generation: 0)
@@ -129,7 +122,7 @@ extension SharedFlight {
             var since: Duration
             /// Whether the store measures ages by a clock that nobody sets.
             var isAgeSteady = false
-            /// Since when the store has answered, once the mark's time is nearly over.
+            /// Since when the store has responded, once the mark's time is nearly over.
             var watched: Duration?
         }
 
@@ -141,7 +134,7 @@ extension SharedFlight {
         var signedOut: UInt64?
         /// The ``GrantRecord/fence`` of the session that the service knows; `nil`: it knows of no session.
         var session: String?
-        /// The generation of the token whose last request got no answer.
+        /// The generation of the token whose last request got no response.
         var unanswered: UInt64?
         /// What was read last; `nil`: the service has yet to read the store.
         var sight: Sight?

@@ -8,10 +8,10 @@ import Foundation
 
 /// A sign-in or a sign-out that hasn't reached the shared store yet, as a pure value.
 ///
-/// The answer to its swap may be lost; then the swap is tried again. It must not overwrite a later sign-in or sign-out of another
+/// The response to its swap may be lost; then the swap is tried again. It must not overwrite a later sign-in or sign-out of another
 /// service. The grants that it displaces are handed over exactly once, by whichever attempt finds that the fence is in the store.
 struct SharedFence: Sendable {
-    /// A swap whose answer is still unknown.
+    /// A swap whose response is still unknown.
     private struct Attempt: Sendable {
         let id: String
         /// The grants that it displaces if it takes effect; of several attempts only the last one still can take effect.

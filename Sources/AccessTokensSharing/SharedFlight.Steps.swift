@@ -86,8 +86,6 @@ extension SharedFlight {
         /// Another service's mark is respected for this long, without a limit if `nil`; the record is to be read by then, or
         /// sooner.
         case wait(rest: Duration?, readIn: Duration?)
-        /// Another service's failure prevents this one from loading.
-        case giveWay(retryAfter: Duration)
         /// Another service's refusal counts for all services.
         case heedRefusal
         /// This service's own request was refused.
@@ -115,7 +113,8 @@ extension SharedFlight {
             return .end(isNew || isFreed(record, at: moment) ? .newGrant : .gaveUp)
         }
         if let mark = record.mark, mark.owner != setting.owner, let wait = wait(for: mark, on: record, in: sighting, at: moment) {
-            return wait
+            // No caller waits for a refresh.
+            return plan.isRefresh ? .end(.gaveUp) : wait
         }
         if let refusal, refusal.generation == record.generation { return .report(refusal.failure) }
         return obstacle(record, at: moment) ?? .mark
@@ -166,7 +165,8 @@ extension SharedFlight {
         guard let trouble = record.trouble, trouble.owner != setting.owner, !setting.isRetry else { return nil }
         let rest = restOfPause(at: moment)
         guard rest > .zero else { return nil }
-        return trouble.isRefused ? .heedRefusal : .giveWay(retryAfter: rest)
+        if trouble.isRefused { return .heedRefusal }
+        return .end(plan.isRefresh ? .gaveUp : .failed(.elsewhere(.failed, retryAfter: plan.hasToken ? nil : rest)))
     }
 
     /// Whether the fleet's refusal, already reported to callers, has expired, so that this service may ask the server itself.
@@ -206,7 +206,7 @@ extension SharedFlight {
     /// The longest pause between two attempts to save a token.
     static let longestSavePause = Duration.seconds(3)
 
-    /// The time within which a process that has a token to save tries again, once the store answers; 9 s.
+    /// The time within which a process that has a token to save tries again, once the store responds; 9 s.
     ///
     /// Its last attempt may still wait for the store when that recovers, then comes the pause, and a second for the next attempt.
     static let lateSaveTime = RefreshPolicy.storeTimeout + longestSavePause + .seconds(1)
@@ -243,7 +243,7 @@ extension SharedFlight {
 
     /// Returns how long to wait for another service's mark; `nil` if its time is over.
     ///
-    /// The request of a dead process may still be under way. If the server is still to receive it, its answer is lost, so that no
+    /// The request of a dead process may still be under way. If the server is still to receive it, its response is lost, so that no
     /// wait can save the session. If the server never receives it, the token is good at once.
     private func wait(
         for mark: GrantRecord.Mark, on record: GrantRecord, in sighting: Sighting?, at moment: Moment

@@ -4,7 +4,7 @@ import AccessTokens
 ///
 /// It takes an event and returns the next step; ``SharedSession`` performs the steps one after another. No lock is held over the
 /// network, and no two clocks are compared. One rule makes it safe: a refresh token is presented only after this service's mark
-/// is in the record that holds the token, and the server's answer replaces that record and no other. Only this file writes the
+/// is in the record that holds the token, and the server's response replaces that record and no other. Only this file writes the
 /// flight's state.
 struct SharedFlight: Sendable, Hashable {
     /// A record that is being written to the store, and its purpose.
@@ -118,6 +118,13 @@ struct SharedFlight: Sendable, Hashable {
         return .end(Ending(outcome: outcome, discarded: token, stray: stray))
     }
 
+    /// Ends the flight with what its load has brought: a token or, if only a grant came, the failure.
+    private mutating func handOut(
+        _ token: AccessToken, _ failure: FlightFailure?, since began: Duration, at moment: Moment
+    ) -> Step {
+        end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
+    }
+
     // MARK: Reading
 
     /// Handles a record that was read: adopts its token, waits for its mark's holder, or marks it.
@@ -134,9 +141,7 @@ struct SharedFlight: Sendable, Hashable {
         case .adopt(let token):
             knowledge.generation = record.generation
             return end(.token(token, age: record.age(at: moment.wall), isAdopted: true))
-        case .wait where plan.isRefresh, .giveWay where plan.isRefresh: return end(.gaveUp)
         case .wait(let rest, let next): return wait(rest, readIn: next, from: sighting?.revision, at: moment)
-        case .giveWay(let rest): return end(.failed(.elsewhere(.failed, retryAfter: plan.hasToken ? nil : rest)))
         case .heedRefusal:
             (knowledge.refusedElsewhere, knowledge.refused) = (record.generation, record.generation)
             return end(.failed(.refusedElsewhere))
@@ -199,9 +204,7 @@ struct SharedFlight: Sendable, Hashable {
         _ token: AccessToken, _ failure: FlightFailure?, over spent: GrantRecord?, at revision: SharedRecord.Revision?,
         began: Duration, _ moment: Moment
     ) -> Step {
-        guard let spent else {
-            return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
-        }
+        guard let spent else { return handOut(token, failure, since: began, at: moment) }
         let received = moment.wall.map { $0 - (moment.now - began) / .seconds(1) } ?? -.greatestFiniteMagnitude
         var next = GrantRecord(write: "", generation: spent.generation + 1, token: token, received: received)
         (next.fence, next.signedOut) = (spent.fence, spent.signedOut)
@@ -211,21 +214,19 @@ struct SharedFlight: Sendable, Hashable {
         return step
     }
 
-    /// Notes that a request has no answer; returns whether the server is asked once more, within its grace period.
+    /// Notes that a request has no response; returns whether the server is asked once more, within its grace period.
     private mutating func asksAgain(
         after failure: FlightFailure, over spent: GrantRecord?, began: Duration, at moment: Moment
     ) -> Bool {
         guard let spent, !failure.isDefinite, !isHarmless(spent), !moment.isAbandoned else { return false }
         defer { knowledge.unanswered = spent.generation }
-        guard knowledge.unanswered != spent.generation, isInGrace(since: began, at: moment),
-            plan.deadline.map({ moment.now < $0 }) ?? true
-        else { return false }
-        return true
+        return knowledge.unanswered != spent.generation && isInGrace(since: began, at: moment)
+            && plan.deadline.map { moment.now < $0 } ?? true
     }
 
     /// Writes a failure into the record, for all services, and removes the mark.
     ///
-    /// If the answer was lost, the server may still be working on the request. The mark is removed even so: the answer comes to
+    /// If the response was lost, the server may still be working on the request. The mark is removed even so: the response comes to
     /// nobody, so no wait can save what the server does with that request. If the server never gets it, the token is good, and if
     /// the server has a grace period, the next request must come soon.
     private mutating func note(
@@ -307,7 +308,7 @@ struct SharedFlight: Sendable, Hashable {
             return .load(previous: write.record.token)
         case .token(let token, let began, let failure):
             (knowledge.generation, knowledge.served) = (write.record.generation, write.record.fence)
-            return end(failure.map { .failed($0) } ?? .token(token, age: moment.now - began, isAdopted: false))
+            return handOut(token, failure, since: began, at: moment)
         case .failure(let failure): return end(.failed(failure))
         }
     }
@@ -368,7 +369,7 @@ struct SharedFlight: Sendable, Hashable {
         case .failure(let counted): return end(.failed(counted))
         case .token(let token, let began, let cause):
             if failure.isPermanent { return end(.failed(failure), discarding: token) }
-            if plan.isRepeatable, cause == nil { return end(.token(token, age: moment.now - began, isAdopted: false)) }
+            if plan.isRepeatable, cause == nil { return handOut(token, nil, since: began, at: moment) }
             return again(write, failure)
         }
     }

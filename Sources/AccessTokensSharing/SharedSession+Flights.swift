@@ -29,7 +29,7 @@ extension SharedSession: GrantSession {
     /// Performs a flight, whose steps ``SharedFlight`` decides, one after another.
     @concurrent func perform(_ run: SharedFlightRun) async -> SharedFlightEnd {
         let (ending, learnsLast) = await ending(of: run)
-        // A save whose answer was lost may have succeeded before a sign-in or a sign-out replaced the record.
+        // A save whose response was lost may have succeeded before a sign-in or a sign-out replaced the record.
         let discarded = ending.discarded.flatMap { hasFound($0) ? nil : $0 }
         var end = SharedFlightEnd(ending.outcome, discarded: discarded, learns: learnsLast)
         guard let stray = ending.stray else { return end }
@@ -61,7 +61,7 @@ extension SharedSession: GrantSession {
             let event: SharedFlight.Event
             do {
                 if let unsettled, step == .read { throw unsettled }
-                event = try await perform(step, of: run, sendingBy: flight.sendingEnd, wokenAt: &wokenAt)
+                event = try await performStep(step, of: run, sendingBy: flight.sendingEnd, wokenAt: &wokenAt)
             } catch {
                 event = .storeFailed(.store(error))
             }
@@ -83,7 +83,7 @@ extension SharedSession: GrantSession {
     ///
     /// Separate from the loop over the steps, because each `await` in there would add another copy of the loop.
     @inline(never)
-    private func perform(
+    private func performStep(
         _ step: SharedFlight.Step, of run: SharedFlightRun, sendingBy end: Duration?, wokenAt: inout SharedRecord.Revision?
     ) async throws -> SharedFlight.Event {
         switch step {

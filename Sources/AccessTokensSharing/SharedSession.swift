@@ -16,10 +16,7 @@ final class SharedSession: Sendable {
     let owner = String(UInt64.random(in: .min ... .max), radix: 36)
     private let store: any SharedTokenStore
     private let clock: ServiceClock
-    private let wallClock: @Sendable () -> Date
-    private let executor: (any TaskExecutor)?
-    private let loadExecutor: (any TaskExecutor)?
-    private let limitExecutor: (any TaskExecutor)?
+    private let environment: TokenService.Environment
     private let state = Lock(State())
     private let line = TurnLine()
 
@@ -27,10 +24,11 @@ final class SharedSession: Sendable {
         self.store = store
         self.sharing = sharing
         self.clock = clock
-        wallClock = environment.wallClock
-        loadExecutor = environment.loadExecutor
-        executor = loadExecutor == nil ? environment.executor : environment.limitExecutor
-        limitExecutor = environment.limitExecutor
+        self.environment = environment
+    }
+
+    private var executor: (any TaskExecutor)? {
+        environment.loadExecutor == nil ? environment.executor : environment.limitExecutor
     }
 
     /// Returns the state with which a flight begins; a check leaves the user's request to retry to the next load.
@@ -64,7 +62,7 @@ final class SharedSession: Sendable {
     ///
     /// While its mark is in the record, this service may load again at once; a new service would be another owner and would have
     /// to wait.
-    var idleFrom: Duration? { state.withLock { $0.idleFrom } }
+    var idleFrom: Duration? { state.withLock { $0.fence == nil ? $0.markEnd : nil } }
 
     /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
@@ -72,10 +70,8 @@ final class SharedSession: Sendable {
     /// Notes the mark of a record that was read, or that was (or may have been) written.
     private func noteMark(in record: GrantRecord?, isWritten: Bool = false) {
         let mark = record?.mark.flatMap { $0.owner == owner ? $0 : nil }
-        let respect: State.Respect? = mark.map { mark in
-            sharing.doubt.patience(with: mark).map { .until(clock.now() + $0) } ?? .forever
-        }
-        state.withLock { if isWritten || mark == nil || $0.respect == .unmarked { $0.respect = respect ?? .unmarked } }
+        let end: Duration? = mark.map { mark in sharing.doubt.patience(with: mark).map { clock.now() + $0 } } ?? .zero
+        state.withLock { if isWritten || mark == nil || $0.markEnd == .zero { $0.markEnd = end } }
     }
 
     // MARK: Fences
@@ -137,7 +133,7 @@ final class SharedSession: Sendable {
                     }
                     sighting = other
                 } catch {
-                    // The write may have succeeded although its answer was lost.
+                    // The write may have succeeded although its response was lost.
                     fence.noteAttempt(over: record)
                     state.withLock { [fence] in $0.noteAttempt(of: fence, over: record) }
                     sighting = try await read(toReplace: true)
@@ -180,18 +176,18 @@ final class SharedSession: Sendable {
     // MARK: The store
 
     var moment: SharedFlight.Moment {
-        let wall = wallClock().timeIntervalSinceReferenceDate
+        let wall = environment.wallClock().timeIntervalSinceReferenceDate
         return SharedFlight.Moment(now: clock.now(), wall: wall.isFinite ? wall : nil)
     }
 
     /// The store's name for this process; the store may have to read a file for it.
-    func holder() async -> String? { try? await perform { await $0.holder } }
+    func holder() async -> String? { try? await performOperation { await $0.holder } }
 
     /// Reads the record, and asks whether the holder of its mark is running.
     ///
     /// - Parameter toReplace: Whether a sign-in or a sign-out replaces the record; then a damaged one counts as none.
     func read(toReplace: Bool = false) async throws -> SharedFlight.Sighting? {
-        let sighting = try await perform { [self] store -> SharedFlight.Sighting? in
+        let sighting = try await performOperation { [self] store -> SharedFlight.Sighting? in
             guard let record = try await store.load() else { return nil }
             return try await self.sighting(record, toReplace: toReplace)
         }
@@ -204,7 +200,7 @@ final class SharedSession: Sendable {
         _ record: GrantRecord, ifAt revision: SharedRecord.Revision?, toReplace: Bool = false
     ) async throws -> SharedFlight.Event {
         do {
-            let event: SharedFlight.Event = try await perform { [self] store in
+            let event: SharedFlight.Event = try await performOperation { [self] store in
                 let bytes = try coded(GrantRecordFormat.encode(record), by: sharing.seal)
                 switch try await store.swap(bytes, ifAt: revision) {
                 case .done(let revision): return .swapped(revision)
@@ -216,7 +212,7 @@ final class SharedSession: Sendable {
             if case .conflict(let other) = event { noteMark(in: other?.record) } else { noteMark(in: record, isWritten: true) }
             return event
         } catch {
-            // The write may have succeeded although its answer was lost.
+            // The write may have succeeded although its response was lost.
             if record.mark != nil { noteMark(in: record, isWritten: true) }
             throw error
         }
@@ -227,9 +223,10 @@ final class SharedSession: Sendable {
     func wait(from revision: SharedRecord.Revision?, until deadline: Duration) async -> SharedFlight.Event {
         let limit = max(deadline - clock.now(), .zero)
         do {
-            let record = try await perform(until: deadline) { try await $0.changedRecord(from: revision, atMost: limit) }
+            let record = try await performOperation(until: deadline) { try await $0.changedRecord(from: revision, atMost: limit) }
             // If the record is unreadable, reading it again reports the reason.
-            guard let record, let sighting = try? await perform({ [self] _ in try await self.sighting(record, toReplace: false) })
+            guard let record,
+                let sighting = try? await performOperation({ [self] _ in try await self.sighting(record, toReplace: false) })
             else { return .waited }
             noteMark(in: sighting.record)
             return .read(sighting)
@@ -264,7 +261,7 @@ final class SharedSession: Sendable {
     ///
     /// - Parameter deadline: The limit of an operation that only waits, and is cancelled then. Others have 5 s, and are never
     ///   cancelled.
-    private func perform<Value: Sendable>(
+    private func performOperation<Value: Sendable>(
         until deadline: Duration? = nil, _ body: @escaping @Sendable (any SharedTokenStore) async throws -> Value
     ) async throws -> Value {
         let now = clock.now()
@@ -272,14 +269,16 @@ final class SharedSession: Sendable {
         let end = SingleResult<Value>(), membership = LoadMembership.current, urgency = Urgency.current
         let task = Task.detached(on: executor, priority: urgency.priority) { [self] in
             let result = await LoadMembership.$current.withValue(membership) {
-                await withTaskExecutorPreference(loadExecutor) { await Result { try await body(store) } }
+                await withTaskExecutorPreference(environment.loadExecutor) { await Result { try await body(store) } }
             }
             state.withLock { _ = $0.unfinished.removeValue(forKey: number) }
             end.complete(with: result)
         }
         let limit = deadline ?? now + RefreshPolicy.storeTimeout
         let alarms = Alarms()
-        alarms.wake(at: limit, on: clock, executor: limitExecutor) { _ in end.complete(with: .failure(StoreTimeout())) }
+        alarms.wake(at: limit, on: clock, executor: environment.limitExecutor) { _ in
+            end.complete(with: .failure(StoreTimeout()))
+        }
         defer {
             alarms.wakeNoMore()
             if deadline != nil { task.cancel() }
@@ -319,23 +318,8 @@ extension SharedSession {
         var operations = 0
         /// Whether the user has asked to try again.
         var isRetry = false
-        var respect = Respect.unmarked
-
-        /// How long others respect this service's mark, as far as this service knows.
-        enum Respect: Sendable, Equatable {
-            case unmarked
-            case until(Duration)
-            case forever
-        }
-
-        /// When the service can be released without a loss; `nil`: not yet.
-        var idleFrom: Duration? {
-            switch (fence, respect) {
-            case (nil, .unmarked): .zero
-            case (nil, .until(let end)): end
-            case (_?, _), (nil, .forever): nil
-            }
-        }
+        /// Until when others respect this service's mark, as far as this service knows; zero: it has none; `nil`: without a limit.
+        var markEnd: Duration? = .zero
 
         /// Returns the number of an operation of the store that begins now; `nil` if too many are unfinished.
         fileprivate mutating func beginOperation(at now: Duration) -> Int? {

@@ -48,7 +48,7 @@ public protocol SharedTokenStore: Sendable {
 
     /// The name of this process in marks, if ``isRunning(_:)`` can tell whether it is running; `nil` if it can't.
     ///
-    /// A service asks once before each load, and waits 5 s for the answer.
+    /// A service asks once before each load, and waits 5 s for the response.
     var holder: String? { get async }
 
     /// Returns whether a holder is running: `false` only if it has certainly ended; `nil` if that is unknown.

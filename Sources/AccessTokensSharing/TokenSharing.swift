@@ -12,8 +12,8 @@ public struct TokenSharing: Sendable {
     /// How long a silent process's mark is respected.
     ///
     /// A process marks the record before it presents the refresh token. If it neither saves nor fails, it may have died, or it
-    /// may still be waiting for its answer. Presenting the token a second time ends the session at a server without a grace
-    /// period, if the first request was answered; not presenting it leaves the fleet without a token. A load that spends no refresh
+    /// may still be waiting for its response. Presenting the token a second time ends the session at a server without a grace
+    /// period, if the first request got its response; not presenting it leaves the fleet without a token. A load that spends no refresh
     /// token doesn't wait that long for a silent process, whatever the doubt.
     public struct Doubt: Sendable, Hashable {
         enum Kind: Hashable {
@@ -62,7 +62,7 @@ public struct TokenSharing: Sendable {
     ///     at all.
     ///
     ///     Only state what the server's documentation or configuration says, and the shorter time if it may vary. With it, a load
-    ///     that has lost the answer asks once more. And if the period is at least ten seconds, a service waits for a silent holder
+    ///     that has lost the response asks once more. And if the period is at least ten seconds, a service waits for a silent holder
     ///     whose death the store can't see only until shortly before the period has passed since the mark. In return a load that is
     ///     merely slow must send in time: if the limits add up to more than that wait, loads get less time, of which half is for
     ///     sending (`LoadTime.check()`). So the transport's own limit must be at most 45 % of the period.
@@ -100,7 +100,7 @@ extension TokenService {
     /// Creates a service that shares its grant with others: in this process, in others, or on other hosts.
     ///
     /// All of them use the same record, wait for one load, and adopt its token. A refresh token is presented only after the
-    /// record says so, and the server's answer is saved before any caller gets it. Read *Several processes, one sign-in* first: a
+    /// record says so, and the server's response is saved before any caller gets it. Read *Several processes, one sign-in* first: a
     /// server with a grace period protects a session better than any client can.
     ///
     /// - Parameters:
