@@ -196,10 +196,10 @@ final class CallbackLine: Sendable {
                     advance { $0.finish(segment, .late) }
                     continue
                 }
-                join(segment) { service.join(callers: callers, seen: generation, urgency: urgency, then: $0) }
+                join(segment) { service.joinCallbacks(callers: callers, seen: generation, urgency: urgency, then: $0) }
             case .retrieveInstead(let refused)?:
                 if state.withLock({ $0.callers(of: segment) }) > 0 {
-                    join(segment) { service.join(insteadOf: refused, then: $0) }
+                    join(segment) { service.joinCallbacks(insteadOf: refused, then: $0) }
                 } else {
                     service.refuse(refused)
                     service.settle()

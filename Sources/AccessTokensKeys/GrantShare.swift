@@ -28,12 +28,8 @@ final class GrantShare: TokenLoader, GrantLender {
         try await grant.load(replacing: previous, by: member, from: loader, patience: patience)
     }
 
-    func signIn(_ token: AccessToken, _ fence: () -> TokenService.Fence?) -> TokenService.Fence? {
-        grant.signIn(token, by: member, fence)
-    }
-
-    func signOut(unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence? {
-        grant.signOut(by: member, unlessFenced: unlessFenced, fence)
+    func fence(_ token: AccessToken?, unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence? {
+        grant.fence(token, by: member, unlessFenced: unlessFenced, fence)
     }
 
     func signInState() async -> SignInState { await grant.signInState() }

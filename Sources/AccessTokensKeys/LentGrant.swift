@@ -89,20 +89,12 @@ final class LentGrant: LoadTurn {
 
     // MARK: Sign-in and sign-out
 
-    func signIn(_ token: AccessToken, by member: Int, _ fence: () -> Fence?) -> Fence? {
-        token.refreshToken == nil ? fence() : perform(.signIn(.kept(token)), by: member, fence)
-    }
-
-    func signOut(by member: Int, unlessFenced: Bool, _ fence: () -> Fence?) -> Fence? {
-        perform(.reset, by: member, unlessFenced: unlessFenced, fence)
-    }
-
-    /// Performs a sign-in or a sign-out through a key; `nil` if its fence wasn't meant.
-    private func perform(
-        _ step: VaultStep, by member: Int, unlessFenced: Bool = false, _ fence: () -> Fence?
-    ) -> Fence? {
+    /// See `GrantLender.fence(_:unlessFenced:_:)`.
+    func fence(_ token: AccessToken?, by member: Int, unlessFenced: Bool, _ fence: () -> Fence?) -> Fence? {
+        // An access token alone leaves the refresh token as it is.
+        if let token, token.refreshToken == nil { return fence() }
         var made: Fence?
-        let end = decide(on: step, by: member) { state in
+        let end = decide(on: token.map { .signIn(.kept($0)) } ?? .reset, by: member) { state in
             if unlessFenced, state.lastFence != nil { return false }
             made = fence()
             return made != nil
@@ -263,7 +255,7 @@ final class LentGrant: LoadTurn {
             guard state.withLock({ $0.edition == edition && $0.turns.begin(turn, until: end) }) else { continue }
             let alarm = Task.detached(on: executor) { if await self.clock.hasPassed(end) { self.giveBack(turn) } }
             defer { alarm.cancel() }
-            // What is kept of the last answer comes with the grant to a key that has had no token yet.
+            // What is kept of the last response comes with the grant to a key that has had no token yet.
             let given = grant == nil && previous == nil ? nil : (previous ?? .none(after: grant)).with(grantOf: grant)
             let outcome = await Result { try await loader.loadToken(replacing: given) }
             let salvaged = (outcome.failure as? SalvagedGrant)?.grant
@@ -289,8 +281,8 @@ final class LentGrant: LoadTurn {
         let (turn, start, next) = state.withLock { $0.turns.enter(at: now, by: member, of: load, as: urgency) }
         next?.complete(with: .success(()))
         do {
-            if next !== start { try load?.beginWaiting(for: self) }
-            defer { if next !== start { load?.endWaiting(for: self) } }
+            if next !== start { try load?.beginWaiting(for: .turn(self)) }
+            defer { if next !== start { load?.endWaiting(for: .turn(self)) } }
             raiseLoads(before: turn, to: urgency)
             try await withTaskCancellationHandler {
                 try await start.value(known: urgency) { self.raiseLoads(before: turn, to: $0) }
@@ -326,18 +318,16 @@ final class LentGrant: LoadTurn {
             // Perform all earlier sign-ins and sign-outs first.
             await wait(for: perform(.settle))
             let token: AccessToken?
-            do { token = try await storedGrant() } catch { throw failure(error, over: edition) }
+            do {
+                token = try await vault.retrieveToken()
+            } catch let error as TokenServiceError where error.underlying is NoGrant {
+                token = nil
+            } catch {
+                throw failure(error, over: edition)
+            }
             // Sign-ins and sign-outs are counted before they reach the vault. So if none was counted meanwhile, the vault's grant
             // is of this edition.
             if state.withLock({ $0.edition }) == edition { return (token, edition) }
-        }
-    }
-
-    private func storedGrant() async throws -> AccessToken? {
-        do {
-            return try await vault.retrieveToken()
-        } catch let error as TokenServiceError where error.underlying is NoGrant {
-            return nil
         }
     }
 

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A token that an authorization server issued, with everything the answer said about it.
+/// A token that an authorization server issued, with everything the response said about it.
 ///
 /// Copying a token costs one reference count, so a cached hit stays cheap. A token knows its *lifetime*, not its deadline:
 /// ``TokenService`` counts the lifetime from the start of the load, on its own clock, so changes of the wall clock don't affect
@@ -91,7 +91,7 @@ public struct AccessToken: Sendable {
 
     /// What else came with the token, by name: secrets, since a server may write one anywhere, unless the program says otherwise.
     ///
-    /// A store keeps them with the token. `OAuthClient(keeping:showing:)` says which members of an answer are kept, and which of
+    /// A store keeps them with the token. `OAuthClient(keeping:showing:)` says which members of a response are kept, and which of
     /// them aren't secret.
     public var members: [String: String] { storage.fields.members }
 

@@ -77,15 +77,7 @@ public struct TokenEvent: Sendable, Described {
         return event
     }
 
-    init(name: Name, generation: Int, load: Int?, callers: Int, error: TokenServiceError?) {
-        self.name = name
-        self.generation = generation
-        self.load = load
-        self.callers = callers
-        self.error = error
-    }
-
-    /// One line for a log, with the error's code, cause and remedy, and when an earlier answer was lost, if one was; it never
+    /// One line for a log, with the error's code, cause and remedy, and when an earlier response was lost, if one was; it never
     /// contains a token.
     package var text: String {
         var text = "\(name) generation=\(generation)"

@@ -22,7 +22,7 @@ public protocol TokenLoadFailure: Error {
     /// Whether the load's request may still be under way, or the server may still be working on it.
     ///
     /// A service that shares a grant, and knows the server's grace period, then presents the refresh token once more before the load
-    /// fails. Return `false` if nothing was sent, or if the server has answered. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
+    /// fails. Return `false` if nothing was sent, or if the server has responded. The default is `true` if the remedy is ``TokenServiceError/Remedy/retry`` and there is no
     /// ``retryAfter``. An error that isn't a `TokenLoadFailure` counts as `true`.
     var mayBeUnderWay: Bool { get }
 
@@ -36,7 +36,7 @@ extension TokenLoadFailure {
     /// By default `nil`: the server didn't ask for a wait.
     public var retryAfter: Duration? { nil }
 
-    /// By default `true` unless the error shows that the server has answered.
+    /// By default `true` unless the error shows that the server has responded.
     public var mayBeUnderWay: Bool { remedy == .retry && retryAfter == nil }
 
     /// By default `nil`: there is no name.
@@ -45,7 +45,7 @@ extension TokenLoadFailure {
 
 /// A load that failed after the server had replaced the refresh token: what to keep, and why the load failed.
 ///
-/// Throw it from a ``TokenLoader`` when an answer has a new refresh token but no usable access token. The service keeps the
+/// Throw it from a ``TokenLoader`` when a response has a new refresh token but no usable access token. The service keeps the
 /// grant for the next load, saves it, and treats ``reason`` as the load's error. Callers and events get the reason alone, so
 /// no error that leaves the service contains the grant.
 ///
@@ -75,7 +75,7 @@ public struct SalvagedGrant: TokenLoadFailure {
     /// The reason's own `retryAfter`.
     public var retryAfter: Duration? { (reason as? any TokenLoadFailure)?.retryAfter }
 
-    /// Always `false`, since the server has answered.
+    /// Always `false`, since the server has responded.
     public var mayBeUnderWay: Bool { false }
 
     /// The reason's own name.

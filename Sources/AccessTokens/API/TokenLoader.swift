@@ -29,7 +29,7 @@ public protocol TokenLoader: Sendable {
     /// It starts only when a caller waits for it: see ``TokenService/drain(within:)``.
     ///
     /// This says nothing about a load that has *failed*: the next one gets the same `previous`, and with it the same refresh
-    /// token. If only the answer was lost, a server that rotates has already used up that token, and may end the session. A
+    /// token. If only the response was lost, a server that rotates has already used up that token, and may end the session. A
     /// loader that would rather ask for a sign-in throws a ``TokenLoadFailure`` with the remedy
     /// ``TokenServiceError/Remedy/signIn``.
     var isRepeatable: Bool { get }

@@ -36,7 +36,7 @@ public struct TokenServiceError: Error, Sendable {
 
     /// How to recover from a failure to get a token.
     public struct Remedy: Sendable, Hashable, Described {
-        /// Waiting helps: the network failed, the server was busy, or its answer was unreadable.
+        /// Waiting helps: the network failed, the server was busy, or its response was unreadable.
         ///
         /// After the first failure the next caller's load starts at once; after that, the pauses grow.
         public static let retry = Remedy(text: "retry")
@@ -81,7 +81,7 @@ public struct TokenServiceError: Error, Sendable {
     /// Until then callers get this same error without a load.
     public var retryAt: Date? { details.retryAt }
 
-    /// When the answer to an earlier attempt with the same grant was lost, on the wall clock; `nil` if none was, or if this isn't a
+    /// When the response to an earlier attempt with the same grant was lost, on the wall clock; `nil` if none was, or if this isn't a
     /// refusal.
     ///
     /// The server may have replaced the refresh token then, which is the usual reason of a refusal that nobody expects.
@@ -93,73 +93,64 @@ public struct TokenServiceError: Error, Sendable {
     /// The moment of the next attempt on that clock.
     var retryOffset: Duration? { details.retryOffset }
 
-    // Boxed: results are copied often and errors are rare.
-    private let details: Details
+    private var details: Details { box.details }
 
-    private final class Details: Sendable {
+    // Boxed: results are copied often and errors are rare.
+    private let box: Box
+
+    private final class Box: Sendable {
+        let details: Details
+
+        init(_ details: Details) { self.details = details }
+    }
+
+    private struct Details: Sendable {
         let code: Code
         let underlying: (any Error)?
         let remedy: Remedy
-        let retryAt: Date?
-        let retryOffset: Duration?
+        var retryAt: Date?
+        var retryOffset: Duration?
         /// Whether that moment had already come when it was set.
-        let isDue: Bool
+        var isDue = false
         /// Whether the token that the call was to replace isn't of the present session.
-        let isAboutRefusal: Bool
-        let lostAnswerAt: Date?
-        let lostOffset: Duration?
-
-        init(
-            _ code: Code, _ underlying: (any Error)?, _ remedy: Remedy, retryAt: Date? = nil, retryOffset: Duration? = nil,
-            isDue: Bool = false, isAboutRefusal: Bool = false, lostAnswerAt: Date? = nil, lostOffset: Duration? = nil
-        ) {
-            self.lostAnswerAt = lostAnswerAt
-            self.lostOffset = lostOffset
-            self.code = code
-            self.underlying = underlying
-            self.remedy = remedy
-            self.retryAt = retryAt
-            self.retryOffset = retryOffset
-            self.isDue = isDue
-            self.isAboutRefusal = isAboutRefusal
-        }
+        var isAboutRefusal = false
+        var lostAnswerAt: Date?
+        var lostOffset: Duration?
     }
 
     package init(_ code: Code, underlying: (any Error)? = nil, remedy: Remedy? = nil) {
-        details = Details(code, underlying, remedy ?? Self.remedies[code] ?? .retry)
+        box = Box(Details(code: code, underlying: underlying, remedy: remedy ?? Self.remedies[code] ?? .retry))
     }
 
     /// The error `reset` of a call whose refused token isn't of the present session.
-    static var refusedElsewhere: TokenServiceError {
-        TokenServiceError(Details(.reset, nil, remedies[.reset] ?? .retry, isAboutRefusal: true))
-    }
+    static var refusedElsewhere: TokenServiceError { TokenServiceError(.reset).with { $0.isAboutRefusal = true } }
 
-    private init(_ details: Details) {
-        self.details = details
+    private init(_ details: Details) { box = Box(details) }
+
+    private func with(_ change: (inout Details) -> Void) -> TokenServiceError {
+        var details = details
+        change(&details)
+        return TokenServiceError(details)
     }
 
     /// Returns the same error with the next attempt at this moment of the service's clock.
-    func holding(until moment: Duration) -> TokenServiceError {
-        TokenServiceError(Details(code, underlying, remedy, retryOffset: moment, lostOffset: details.lostOffset))
-    }
+    func holding(until moment: Duration) -> TokenServiceError { with { $0.retryOffset = moment } }
 
-    /// Returns the same error with the moment at which an earlier answer was lost.
-    func following(lostAnswerAt moment: Duration) -> TokenServiceError {
-        TokenServiceError(Details(code, underlying, remedy, retryOffset: retryOffset, lostOffset: moment))
-    }
+    /// Returns the same error with the moment at which an earlier response was lost.
+    func following(lostResponseAt moment: Duration) -> TokenServiceError { with { $0.lostOffset = moment } }
 
     /// Returns the same error with its moments on the wall clock, given the time on both clocks.
     func dated(_ wallTime: Date?, at now: Duration) -> TokenServiceError {
         func date(_ moment: Duration) -> Date? { wallTime?.addingTimeInterval((moment - now) / .seconds(1)) }
         let next = retryOffset.map { max($0, now) }
-        return TokenServiceError(
-            Details(
-                code, underlying, remedy, retryAt: next.flatMap(date), retryOffset: retryOffset, isDue: next == now,
-                lostAnswerAt: details.lostOffset.flatMap(date), lostOffset: details.lostOffset))
+        return with { details in
+            (details.retryAt, details.isDue) = (next.flatMap(date), next == now)
+            details.lostAnswerAt = details.lostOffset.flatMap(date)
+        }
     }
 
-    /// Whether the load may have been done although its answer never came.
-    var hasNoAnswer: Bool {
+    /// Whether the load may have been done although its response never came.
+    var hasNoResponse: Bool {
         guard code == .loadFailed else { return code == .loadTimedOut }
         return (underlying as? any TokenLoadFailure)?.mayBeUnderWay ?? true
     }

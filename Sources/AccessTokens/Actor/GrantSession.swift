@@ -140,7 +140,7 @@ extension TokenService {
             plan: plan(of: flight), service: self, generation: flight.generation, membership: membership)
         let task = Task.detached(on: storeStart, priority: urgency.priority) {
             let end = await LoadMembership.$current.withValue(membership) { await session.perform(run) }
-            await self.finish(flight, end)
+            await self.endSharedFlight(flight, end)
         }
         begin(RunningLoad(flight: flight.id, task: task, urgency: urgency))
     }
@@ -204,9 +204,9 @@ extension TokenService {
         for grant in displaced { _ = step { machine, _ in machine.displaced(grant) } }
     }
 
-    private func finish(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
+    private func endSharedFlight(_ flight: Machine.Flight, _ end: SharedFlightEnd) {
         settle()
-        ended(flight.id)
+        forgetLoad(of: flight.id)
         if let token = end.discarded {
             let isSignedOut = if case .signedOut = end.outcome { true } else { flight.generation < machine.session.lastReset }
             let isReplaced = flight.generation < machine.session.generation

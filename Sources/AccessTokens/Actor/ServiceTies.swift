@@ -70,17 +70,15 @@ package enum ServiceReport: Sendable {
 
 /// Keeps a refresh token that several keys use; their services pass sign-ins and sign-outs to it.
 package protocol GrantLender: AnyObject, Sendable {
-    /// A user signs in through one of the keys; this takes effect at once, for every load that begins afterwards.
+    /// A user signs in through one of the keys or, without a token, signs out of it, which ends the sessions of all keys; either
+    /// takes effect at once, for every load that begins afterwards.
     ///
-    /// - Parameter fence: Ends the key's own session; calls no foreign code. Called under the grant's lock, so that every key's
-    ///   service meets the sign-ins and sign-outs in one order.
-    /// - Returns: That fence, which also waits until the store has the new grant or has timed out; `nil` if there was none.
-    func signIn(_ token: AccessToken, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
-
-    /// A user signs out of one of the keys; this, too, takes effect at once, and ends the sessions of all keys.
-    ///
-    /// - Parameter unlessFenced: Whether to do nothing if there was a sign-in or a sign-out before.
-    func signOut(unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
+    /// - Parameters:
+    ///   - unlessFenced: Whether to do nothing if there was a sign-in or a sign-out before.
+    ///   - fence: Ends the key's own session; calls no foreign code. Called under the grant's lock, so that every key's service
+    ///     meets the sign-ins and sign-outs in one order.
+    /// - Returns: That fence, which also waits until the store has the change or has timed out; `nil` if there was none.
+    func fence(_ token: AccessToken?, unlessFenced: Bool, _ fence: () -> TokenService.Fence?) -> TokenService.Fence?
 
     /// Whether there is a refresh token, after all earlier sign-ins and sign-outs.
     func signInState() async -> SignInState
@@ -120,7 +118,7 @@ extension TokenService {
     ///
     /// - Returns: `nil` if there has been a fence.
     package nonisolated func resetUnlessFenced() async -> SessionChange? {
-        guard let fence = signOut(unlessFenced: true) else { return nil }
+        guard let fence = fence(.signOut, in: 0, unlessFenced: true) else { return nil }
         return await finish(fence)
     }
 

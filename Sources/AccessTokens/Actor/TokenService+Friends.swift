@@ -45,7 +45,7 @@ extension TokenService {
     ///
     /// - Returns: Its place, if it waits: then `answer` isn't called if the batch leaves before.
     @discardableResult
-    package func join(
+    package func joinCallbacks(
         callers: Int, seen generation: Int, urgency: Urgency = .current,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) -> CallbackPlace? {
@@ -63,25 +63,21 @@ extension TokenService {
     }
 
     /// The same for a callback whose request was refused.
-    package func join(
-        insteadOf refused: AccessToken, then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
-    ) -> CallbackPlace? {
-        join(insteadOf: refused, isRestored: false, then: answer)
-    }
-
+    ///
+    /// - Parameter isRestored: Whether the store has been asked whose request it is.
     @discardableResult
-    private func join(
-        insteadOf refused: AccessToken, isRestored: Bool,
+    package func joinCallbacks(
+        insteadOf refused: AccessToken, isRestored: Bool = false,
         then answer: @escaping @Sendable (Result<AccessToken, any Error>) -> Void
     ) -> CallbackPlace? {
         switch resending(insteadOf: refused) {
         case .with(let token): answer(.success(token))
         case .refusedTwice(let error): answer(.failure(error))
-        case .wait(let generation): return join(callers: 1, seen: generation, then: answer)
+        case .wait(let generation): return joinCallbacks(callers: 1, seen: generation, then: answer)
         case .afterRestore(let generation) where !isRestored:
-            return join(callers: 1, seen: generation) { result in
+            return joinCallbacks(callers: 1, seen: generation) { result in
                 guard case .success = result else { return answer(result) }
-                Task.detached(on: self.executor) { await self.join(insteadOf: refused, isRestored: true, then: answer) }
+                Task.detached(on: self.executor) { await self.joinCallbacks(insteadOf: refused, isRestored: true, then: answer) }
             }
         case .afterRestore, .tooLate: answer(.failure(TokenServiceError.refusedElsewhere))
         }
@@ -153,7 +149,7 @@ extension TokenService {
                     return nil
                 }
                 // The program may have signed in or out on another thread since.
-                guard let fence = service.put(token, in: machine.session.generation) else { continue }
+                guard let fence = service.fence(.signIn(token), in: machine.session.generation) else { continue }
                 service.settle()
                 return (fence, service.machine.session.generation)
             }

@@ -23,7 +23,7 @@ extension TokenService {
         let (id, previous, deadline) = (flight.id, flight.previous, flight.deadline)
         let task = Task.detached(on: loadStart, priority: urgency.priority) {
             // The result is passed on, not kept: to release it here, the task would leave the actor again.
-            await self.finish(
+            await self.endLoad(
                 id,
                 // One closure: each awaiting function would need its own frame.
                 with: LoadMembership.$current.withValue(membership) {
@@ -57,7 +57,7 @@ extension TokenService {
         swap(&self.load, &load)
     }
 
-    func ended(_ flight: Int) {
+    func forgetLoad(of flight: Int) {
         if load?.flight == flight { setLoad(nil) }
         if !fencedLoads.isEmpty { fencedLoads.removeAll { $0.flight == flight } }
     }
@@ -72,26 +72,26 @@ extension TokenService {
     /// Whether the service is drained and no caller waits, so that a load still waiting for its turn doesn't begin.
     package nonisolated var isDeserted: Bool { lobby.withLock { $0.isDeserted } }
 
-    private func finish(_ flight: Int, with result: consuming Result<AccessToken, any Error>) {
-        ended(flight)
+    private func endLoad(_ flight: Int, with result: consuming Result<AccessToken, any Error>) {
+        forgetLoad(of: flight)
         switch consume result {
         case .success(let token): step { $0.ended(.loaded(token), by: flight, at: $1) }
         case .failure(is LoadDeserted): step { $0.ended(.gaveUp, by: flight, at: $1) }
-        case .failure(let failure as LentGrantFailure): finish(flight, failure)
-        case .failure(let error): fail(flight, with: error)
+        case .failure(let failure as LentGrantFailure): endLentLoad(flight, with: failure)
+        case .failure(let error): failLoad(flight, with: error)
         }
     }
 
-    private func finish(_ flight: Int, _ failure: LentGrantFailure) {
-        guard failure.isOutdated() else { return fail(flight, with: failure.cause) }
+    private func endLentLoad(_ flight: Int, with failure: LentGrantFailure) {
+        guard failure.isOutdated() else { return failLoad(flight, with: failure.cause) }
         // A sign-out may have ended the flight.
         settle()
         // The grant was replaced: start the flight's load again, with the new one.
-        guard let current = machine.state.flight, current.id == flight else { return fail(flight, with: NotSent()) }
+        guard let current = machine.state.flight, current.id == flight else { return failLoad(flight, with: NotSent()) }
         start(Machine.FlightStart(current), urgency: lobby.withLock { $0.urgency })
     }
 
-    private func fail(_ flight: Int, with error: any Error) {
+    private func failLoad(_ flight: Int, with error: any Error) {
         let failure = FlightFailure(wrapping: error)
         step { machine, now in
             // The load didn't fail but began too late: callers get the time-out error.
@@ -207,17 +207,7 @@ package protocol LoadTurn: AnyObject, Sendable {
 ///
 /// An edge exists only while a load waits, and a waiting load keeps its service alive, so no identifier is reused meanwhile.
 struct LoadWaits: Sendable {
-    enum Target: Sendable {
-        case service(ObjectIdentifier)
-        case turn(any LoadTurn)
-
-        var id: ObjectIdentifier {
-            switch self {
-            case .service(let service): service
-            case .turn(let turn): ObjectIdentifier(turn)
-            }
-        }
-    }
+    typealias Target = LoadMembership.Target
 
     /// Keyed by the service whose loads wait, so that following a chain touches no other service.
     private var waits: [ObjectIdentifier: [(membership: LoadMembership, target: Target)]] = [:]
@@ -267,24 +257,27 @@ struct LoadWaits: Sendable {
 }
 
 extension LoadMembership {
+    /// What a load can wait for.
+    package enum Target: Sendable {
+        case service(ObjectIdentifier)
+        case turn(any LoadTurn)
+
+        var id: ObjectIdentifier {
+            switch self {
+            case .service(let service): service
+            case .turn(let turn): ObjectIdentifier(turn)
+            }
+        }
+    }
+
     /// Notes that the load waits; throws if it would wait for itself.
-    private func beginWaiting(for target: LoadWaits.Target) throws(TokenServiceError) {
+    package func beginWaiting(for target: Target) throws(TokenServiceError) {
         guard Self.waits.withLock({ $0.begin(self, waitingFor: target) }) else {
             throw TokenServiceError(.loaderWaitsForItself)
         }
     }
 
-    private func endWaiting(for target: LoadWaits.Target) {
-        Self.waits.withLock { $0.end(self, waitingFor: target) }
-    }
-
-    package func beginWaiting(for turn: any LoadTurn) throws(TokenServiceError) { try beginWaiting(for: .turn(turn)) }
-    package func endWaiting(for turn: any LoadTurn) { endWaiting(for: .turn(turn)) }
-
-    func beginWaiting(for service: TokenService) throws(TokenServiceError) {
-        try beginWaiting(for: .service(ObjectIdentifier(service)))
-    }
-    func endWaiting(for service: TokenService) { endWaiting(for: .service(ObjectIdentifier(service))) }
+    package func endWaiting(for target: Target) { Self.waits.withLock { $0.end(self, waitingFor: target) } }
 }
 
 extension TokenService {
@@ -294,10 +287,10 @@ extension TokenService {
     @inline(never)
     nonisolated func beginWaiting() throws -> LoadMembership? {
         guard let membership = LoadMembership.current else { return nil }
-        try membership.beginWaiting(for: self)
+        try membership.beginWaiting(for: .service(ObjectIdentifier(self)))
         return membership
     }
 
     @inline(never)
-    nonisolated func endWaiting(_ membership: LoadMembership?) { membership?.endWaiting(for: self) }
+    nonisolated func endWaiting(_ membership: LoadMembership?) { membership?.endWaiting(for: .service(ObjectIdentifier(self))) }
 }

@@ -37,7 +37,7 @@ extension TokenService {
     ///
     /// Calls that start after it took effect see no token, error or event from before. Waiting callers get
     /// ``TokenServiceError/Code/reset`` at once, and the results of loads are discarded. A load that may bring a grant (one that
-    /// must not be repeated, or that presents a refresh token) isn't cancelled: its answer is read, and what it brings goes to
+    /// must not be repeated, or that presents a refresh token) isn't cancelled: its response is read, and what it brings goes to
     /// `onDiscard`, so that it can be revoked; ``drain(within:)`` waits for it. Afterwards the service is empty, not locked: the
     /// next call loads with no previous token.
     ///
@@ -87,28 +87,21 @@ extension TokenService {
     }
 
     /// The synchronous part of ``replace(with:)``.
-    package nonisolated func put(_ token: AccessToken) -> Fence {
-        put(token, in: nil) ?? .none
-    }
-
-    /// The same; `nil` if there has been a fence since a generation.
-    nonisolated func put(_ token: AccessToken, in generation: Int?) -> Fence? {
-        guard let lender = ties?.lender else { return fence(.signIn(token), at: clock.now(), as: fenceUrgency, in: generation) }
-        let now = clock.now(), urgency = Urgency.current
-        return lender.signIn(token) { fence(.signIn(token.with(grantOf: nil)), at: now, as: urgency, in: generation) }
-    }
+    package nonisolated func put(_ token: AccessToken) -> Fence { fence(.signIn(token)) ?? .none }
 
     /// The synchronous part of ``reset()``.
-    package nonisolated func signOut() -> Fence {
-        signOut(unlessFenced: false) ?? .none
-    }
+    package nonisolated func signOut() -> Fence { fence(.signOut) ?? .none }
 
-    /// The same, but only if there was no fence before; otherwise returns `nil`.
-    nonisolated func signOut(unlessFenced: Bool) -> Fence? {
-        let generation = unlessFenced ? 0 : nil
-        guard let lender = ties?.lender else { return fence(.signOut, at: clock.now(), as: fenceUrgency, in: generation) }
+    /// A sign-in or a sign-out, of all keys that share the grant.
+    ///
+    /// - Parameters:
+    ///   - generation: The generation in which it is meant; returns `nil` in any other.
+    ///   - unlessFenced: Whether it isn't meant if another key has signed in or out before.
+    nonisolated func fence(_ act: Notice.Act, in generation: Int? = nil, unlessFenced: Bool = false) -> Fence? {
+        guard let lender = ties?.lender else { return note(act, at: clock.now(), as: fenceUrgency, in: generation) }
         let now = clock.now(), urgency = Urgency.current
-        return lender.signOut(unlessFenced: unlessFenced) { fence(.signOut, at: now, as: urgency, in: generation) }
+        let own = act.token.map { .signIn($0.with(grantOf: nil)) } ?? act
+        return lender.fence(act.token, unlessFenced: unlessFenced) { note(own, at: now, as: urgency, in: generation) }
     }
 
     /// Nothing waits for the store if there is none.
@@ -120,10 +113,10 @@ extension TokenService {
     ///
     /// - Parameter generation: The generation in which it is meant; returns `nil` in any other.
     package nonisolated func drop(at now: Duration, as urgency: Urgency, in generation: Int? = nil) -> Fence? {
-        fence(.signOut, at: now, as: urgency, in: generation)
+        note(.signOut, at: now, as: urgency, in: generation)
     }
 
-    private nonisolated func fence(
+    private nonisolated func note(
         _ act: Notice.Act, at now: Duration, as urgency: Urgency, in generation: Int?
     ) -> Fence? {
         let fence = Fence(urgency: urgency)

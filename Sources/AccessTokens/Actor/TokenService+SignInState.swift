@@ -22,31 +22,23 @@ extension TokenService {
     /// sign-out it says ``SignInState/Code/signedOut``. Cancelling the caller doesn't shorten the call.
     public nonisolated func signInState() async -> SignInState {
         if cachedToken != nil { return SignInState(.validToken) }
-        let answer = SingleResult<SignInState>()
-        switch await visit({ $0.ask(answer) }) {
-        case .known(let state): return state
-        // The store's read always ends, or has a limit.
-        case .awaited: return (try? await answer.value()) ?? SignInState(.unknown)
-        case .elsewhere(let session?, _, let plan): return await session.signInState(plan)
-        case .elsewhere(nil, let lender, _): return await lender?.signInState() ?? SignInState(.unknown)
+        guard let ties, ties.session != nil || ties.lender != nil else {
+            let answer = SingleResult<SignInState>()
+            if let state = await visit({ $0.ask(answer) }) { return state }
+            // The store's read always ends, or has a limit.
+            return (try? await answer.value()) ?? SignInState(.unknown)
         }
+        // The grant is shared: its record, or the keys' common service, knows.
+        let (state, plan) = await visit { service in (service.step { $0.askSignInState(at: $1) }, service.sharedPlan) }
+        if let state, state.code == .validToken { return state }
+        if let session = ties.session { return await session.signInState(plan) }
+        return await ties.lender?.signInState() ?? SignInState(.unknown)
     }
 
-    private enum SignInAnswer {
-        case known(SignInState)
-        case awaited
-        /// The grant is shared: its record, or the keys' common service, knows.
-        case elsewhere((any GrantSession)?, (any GrantLender)?, SharedFlightPlan)
-    }
-
-    private func ask(_ answer: SingleResult<SignInState>) -> SignInAnswer {
+    private func ask(_ answer: SingleResult<SignInState>) -> SignInState? {
         let state = step { $0.askSignInState(at: $1) }
-        if state?.code != .validToken, let ties, ties.session != nil || ties.lender != nil {
-            return .elsewhere(ties.session, ties.lender, sharedPlan)
-        }
-        if let state { return .known(state) }
-        questions.append(answer)
-        return .awaited
+        if state == nil { questions.append(answer) }
+        return state
     }
 
     /// Answers the questions that waited for the store.

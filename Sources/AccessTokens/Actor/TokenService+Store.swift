@@ -14,15 +14,16 @@ extension TokenService {
     ///
     /// - Parameter urgency: The urgency of the waiters. An operation that a flight waits for is made more urgent when a more
     ///   urgent caller joins.
-    func perform(_ operation: GrantKeeper.Operation, urgency: Urgency, at now: Duration) {
+    func performOperation(_ operation: GrantKeeper.Operation, urgency: Urgency, at now: Duration) {
         guard let store = ties?.store else { return }
         let membership = membership(of: operation)
-        let stored = stored(by: operation, at: now)
+        let stored: StoredToken? =
+            if case .save(let token, let start) = operation.kind { stored(token, from: start, at: now) } else { nil }
         let task = Task.detached(on: storeStart, priority: urgency.priority) { [loadExecutor] in
             let outcome = await LoadMembership.$current.withValue(membership) {
-                await withTaskExecutorPreference(loadExecutor) { await Self.perform(operation, stored, in: store) }
+                await withTaskExecutorPreference(loadExecutor) { await Self.run(operation, stored, in: store) }
             }
-            await self.finish(operation, with: outcome)
+            await self.endOperation(operation, with: outcome)
         }
         storing = task
         if let flight = operation.flight, flight == machine.state.flightID {
@@ -30,7 +31,7 @@ extension TokenService {
         }
     }
 
-    @concurrent private static func perform(
+    @concurrent private static func run(
         _ operation: GrantKeeper.Operation, _ stored: StoredToken?, in store: any TokenStore
     ) async -> Outcome {
         // If the token can't be read, it can't be revoked; it is removed or overwritten anyway.
@@ -55,8 +56,8 @@ extension TokenService {
         }
     }
 
-    private func finish(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
-        if let flight = operation.flight { ended(flight) }
+    private func endOperation(_ operation: GrantKeeper.Operation, with outcome: Outcome) {
+        if let flight = operation.flight { forgetLoad(of: flight) }
         // One that counted as lost may end beside the next.
         if operation.id == machine.keeper.operations.first?.id { storing = nil }
         var failure = outcome.error.map { error in
@@ -91,9 +92,8 @@ extension TokenService {
     }
 
     /// The value to save: the token and, on the wall clock, the moment from which its lifetime counts.
-    private func stored(by operation: GrantKeeper.Operation, at now: Duration) -> StoredToken? {
-        guard case .save(let token, let start) = operation.kind else { return nil }
-        return StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
+    private func stored(_ token: AccessToken, from start: Duration, at now: Duration) -> StoredToken {
+        StoredToken(token, received: wallTime?.addingTimeInterval((start - now) / .seconds(1)) ?? .distantPast)
     }
 
     /// Prepares for the sign-ins and sign-outs that the machine is about to learn of; returns the highest urgency with which the
@@ -103,8 +103,7 @@ extension TokenService {
         for notice in notices {
             guard let fence = notice.fence else { continue }
             if let session = ties?.session {
-                let received = wallTime?.addingTimeInterval((notice.time - now) / .seconds(1)) ?? .distantPast
-                session.noteFence(notice.act.token.map { StoredToken($0, received: received) }, number: notice.number)
+                session.noteFence(notice.act.token.map { stored($0, from: notice.time, at: now) }, number: notice.number)
             }
             fences.append((notice.number, fence.end, []))
             highest = max(highest ?? fence.urgency, fence.urgency)
@@ -120,7 +119,7 @@ extension TokenService {
     }
 
     /// Ends these fences: the store has finished, failed or timed out, or there is none.
-    func end(_ numbers: [Int], givenUp: [AccessToken], error: TokenServiceError?) {
+    func endFences(_ numbers: [Int], givenUp: [AccessToken], error: TokenServiceError?) {
         let ended = fences.filter { numbers.contains($0.number) }
         fences.removeAll { numbers.contains($0.number) }
         for fence in ended {

@@ -139,8 +139,8 @@ public actor TokenService {
             let outcome = admission(decision, &lobby)
             return (answered, lobby.expire(at: now), lobby.urgency, outcome)
         }
-        perform(
-            ending, answering: answered, with: answer, late: late, urgency: max(urgency, fenceUrgency ?? urgency), at: now)
+        performEffects(
+            of: ending, answering: answered, with: answer, late: late, urgency: max(urgency, fenceUrgency ?? urgency), at: now)
         return outcome
     }
 
@@ -153,13 +153,13 @@ public actor TokenService {
         if lobby.withLock({ !$0.notices.isEmpty }) { step { _, _ in } }
     }
 
-    private func perform(
-        _ ending: borrowing Machine.Ending, answering answered: borrowing WaiterQueue<Waiter>,
+    private func performEffects(
+        of ending: borrowing Machine.Ending, answering answered: borrowing WaiterQueue<Waiter>,
         with answer: Lobby<Waiter>.Answer?, late: [Waiter], urgency: Urgency, at now: Duration
     ) {
         endMemberships(but: ending.awaitedFlight)
         // Perform the effects first: they may end another load.
-        for effect in ending.effects { perform(effect, urgency: urgency, at: now) }
+        for effect in ending.effects { performEffect(effect, urgency: urgency, at: now) }
         // A caller may have become urgent on its way in.
         if let flight = ending.start { start(flight, urgency: max(.current, urgency)) }
         if let answer { answered.forEach { $0.resume(with: answer) } }
@@ -195,13 +195,13 @@ public actor TokenService {
         ties?.tether?.send(.announce(event))
     }
 
-    private func perform(_ effect: Machine.Effect, urgency: Urgency, at now: Duration) {
+    private func performEffect(_ effect: Machine.Effect, urgency: Urgency, at now: Duration) {
         switch effect {
         case .cancel(let flight): cancel(flight)
-        case .perform(let operation): perform(operation, urgency: max(.current, urgency), at: now)
+        case .perform(let operation): performOperation(operation, urgency: max(.current, urgency), at: now)
         case .saveLentGrant: ties?.lender?.saveAgain()
         case .gaveUp(let token, let fence): note(token, givenUpBy: fence)
-        case .endFences(let numbers, let givenUp, let error): end(numbers, givenUp: givenUp, error: error)
+        case .endFences(let numbers, let givenUp, let error): endFences(numbers, givenUp: givenUp, error: error)
         case .discard(let grant): discard(grant)
         case .announce(let event): announce(event.mapError { dated($0, at: now) })
         }

@@ -149,8 +149,8 @@ struct BackOff: Sendable {
     private(set) var lastError: TokenServiceError?
     /// Refusals since the last success that may be about the grant or about the client, and when the first one came.
     private var unclearRefusals = 0, unclearSince: Duration?
-    /// The first load since the last success that may have spent the grant without an answer, and when that was known.
-    private var lostAnswer: (flight: Int, moment: Duration)?
+    /// The first load since the last success that may have spent the grant without a response, and when that was known.
+    private var lostResponse: (flight: Int, moment: Duration)?
 
     /// Counts a failure and returns it with the moment of the next attempt.
     ///
@@ -184,13 +184,13 @@ struct BackOff: Sendable {
 
     /// Counts an unclear refusal; after several in a row, over some time, the grant counts as refused.
     ///
-    /// Of a refusal that follows a lost answer, the error tells when that was: the lost answer is the usual reason.
+    /// Of a refusal that follows a lost response, the error tells when that was: the lost response is the usual reason.
     fileprivate mutating func judge(
         _ error: TokenServiceError, of spender: Int?, isCostly: Bool, at now: Duration
     ) -> TokenServiceError {
         var error = error
-        // The server has answered, with another grant.
-        if isCostly { lostAnswer = nil }
+        // The server has responded, with another grant.
+        if isCostly { lostResponse = nil }
         if error.remedy == .signInOrRegistration {
             unclearRefusals += 1
             let start = unclearSince ?? now
@@ -199,10 +199,10 @@ struct BackOff: Sendable {
                 error = TokenServiceError(error.code, underlying: error.underlying, remedy: .signIn)
             }
         }
-        if let spender, lostAnswer == nil, error.hasNoAnswer { lostAnswer = (spender, now) }
+        if let spender, lostResponse == nil, error.hasNoResponse { lostResponse = (spender, now) }
         let isRefusal = error.remedy == .signIn || error.remedy == .signInOrRegistration
-        guard isRefusal, let lostAnswer, lostAnswer.flight != spender else { return error }
-        return error.following(lostAnswerAt: lostAnswer.moment)
+        guard isRefusal, let lostResponse, lostResponse.flight != spender else { return error }
+        return error.following(lostResponseAt: lostResponse.moment)
     }
 
     /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.

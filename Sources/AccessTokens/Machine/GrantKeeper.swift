@@ -1,6 +1,6 @@
 /// Keeps a service's grant, in one of four places, and does the store's part of each flight and each fence.
 ///
-/// A pure value of the state machine, with one time: it takes what the machine decides and what the store answers, adds the
+/// A pure value of the state machine, with one time: it takes what the machine decides and how the store responds, adds the
 /// effects, and reports how flights have ended. Only the machine's file changes it.
 struct GrantKeeper: Sendable {
     typealias Machine = TokenService.StateMachine
@@ -46,8 +46,6 @@ struct GrantKeeper: Sendable {
     private var owesHandOver = false
     /// The last save or removal, if it failed, so that the store is out of date; that of the lender, if there is one.
     private var failedWrite: FailedWrite?
-    /// How many times in a row it failed.
-    private var failures = 0
     /// Whether it is unknown what an earlier run left in the store.
     private(set) var isUnread: Bool
     /// Why the store couldn't be read when it was asked last.
@@ -75,6 +73,11 @@ extension GrantKeeper {
         case load
         case save(AccessToken, start: Duration)
         case remove
+
+        fileprivate var token: AccessToken? { if case .save(let token, _) = self { token } else { nil } }
+
+        /// Why the service gives up what it had before, and what it finds in the store.
+        fileprivate var reason: DiscardedGrant.Reason { if case .remove = self { .signedOut } else { .replaced } }
     }
 
     struct Operation: Sendable {
@@ -95,9 +98,6 @@ extension GrantKeeper {
 
         /// Whether it changes what the store has.
         var isWrite: Bool { if case .load = kind { false } else { true } }
-
-        /// Why the service gives up what it finds in the store.
-        fileprivate var reason: DiscardedGrant.Reason { if case .remove = kind { .signedOut } else { .replaced } }
     }
 
     var hasStore: Bool { grant.hasStore }
@@ -129,7 +129,7 @@ extension GrantKeeper {
     /// Reads what is kept, for a flight; returns the flight's limit, or `nil` if the record's session performs it.
     mutating func read(for flight: Int, at now: Duration, _ outbox: inout Machine.Outbox) -> Duration? {
         guard !isShared else { return nil }
-        add(.load, flight: flight, until: now + readLimit, &outbox)
+        add(.load, flight: flight, at: now, &outbox)
         return now + readLimit
     }
 
@@ -158,45 +158,32 @@ extension GrantKeeper {
     ) -> Bool {
         guard hasStore else { return false }
         let waiting = isLate ? nil : flight
-        add(.save(token, start: start), flight: waiting, until: now + RefreshPolicy.storeTimeout, &outbox)
+        add(.save(token, start: start), flight: waiting, at: now, &outbox)
         return waiting != nil
     }
 
     // MARK: Fences
 
     /// Begins another session, whose own save or removal supersedes one that failed.
-    mutating func fence(_ number: Int) {
+    mutating func beginSession(_ number: Int) {
         generation = number
         // A lender tells itself.
-        if !isLent { (failedWrite, failures) = (nil, 0) }
+        if !isLent { failedWrite = nil }
     }
 
-    /// Takes the grant of a sign-in; returns whether the flight has to wait until it is saved.
-    mutating func signIn(
-        _ token: AccessToken, from start: Duration, for flight: Int?, at now: Duration, _ outbox: inout Machine.Outbox
-    ) -> Bool {
-        outbox.effects.append(.gaveUp(outbox.discard(grant.put(token, .replaced)), fence: generation))
-        guard hasStore else { return endFence(&outbox) }
+    /// Saves the grant of a sign-in, or removes that of a sign-out; returns whether the flight has to wait until it is saved.
+    mutating func fence(_ kind: Kind, for flight: Int? = nil, at now: Duration, _ outbox: inout Machine.Outbox) -> Bool {
+        let token = kind.token, handsOver = token == nil || isUnread || isShared
+        outbox.effects.append(.gaveUp(outbox.discard(grant.put(token, kind.reason)), fence: generation))
+        isUnread = false
+        guard hasStore else {
+            // There is no store to wait for.
+            outbox.effects.append(.endFences([generation], givenUp: [], nil))
+            return false
+        }
         let waiting = isLate ? nil : flight
-        add(
-            .save(token, start: start), flight: waiting, isFence: true, handsOver: isUnread || isShared,
-            until: now + RefreshPolicy.storeTimeout, &outbox)
-        isUnread = false
+        add(kind, flight: waiting, isFence: true, handsOver: handsOver, at: now, &outbox)
         return waiting != nil
-    }
-
-    /// Drops the grant and removes it from the store.
-    mutating func signOut(at now: Duration, _ outbox: inout Machine.Outbox) {
-        outbox.effects.append(.gaveUp(outbox.discard(grant.put(nil, .signedOut)), fence: generation))
-        isUnread = false
-        guard hasStore else { return _ = endFence(&outbox) }
-        add(.remove, isFence: true, handsOver: true, until: now + RefreshPolicy.storeTimeout, &outbox)
-    }
-
-    /// Ends the last fence, for which there is no store to wait for.
-    private func endFence(_ outbox: inout Machine.Outbox) -> Bool {
-        outbox.effects.append(.endFences([generation], givenUp: [], nil))
-        return false
     }
 
     // MARK: The store
@@ -219,8 +206,7 @@ extension GrantKeeper {
     /// What the store isn't known to have saved or removed; a shared store's session knows that itself.
     var unsavedChange: UnsavedChange? {
         guard !isShared, let lastWrite, failedWrite != nil || operations.contains(where: \.isWrite) else { return nil }
-        let token: AccessToken? = if case .save(let token, _) = lastWrite.kind { token } else { nil }
-        return UnsavedChange(token: token, error: failedWrite?.error)
+        return UnsavedChange(token: lastWrite.kind.token, error: failedWrite?.error)
     }
 
     /// Repeats the last save or removal, if it failed and isn't being repeated.
@@ -228,11 +214,11 @@ extension GrantKeeper {
         guard let unsaved, operations.isEmpty else { return }
         if isLent, let next = unsaved.nextAttempt, next <= now {
             // The lender paces itself, and tells how it went.
-            failedWrite = FailedWrite(error: unsaved.error, nextAttempt: nil)
+            failedWrite = FailedWrite(error: unsaved.error, failures: unsaved.failures, nextAttempt: nil)
             outbox.effects.append(.saveLentGrant)
         }
         guard let kind = lastWrite?.kind else { return }
-        add(kind, until: now + RefreshPolicy.storeTimeout, &outbox)
+        add(kind, at: now, &outbox)
     }
 
     /// When the running operation exceeds its limit, or counts as lost while another waits behind it.
@@ -264,13 +250,14 @@ extension GrantKeeper {
             lostOperationEnded(operation, found: found?.token, failure, at: now, &outbox)
             return nil
         }
+        let isChange = failure == nil && isReadForLoad(operations[0]) && !(found.map { grant.knows($0.token) } ?? false)
         // Another service's change has the last word over a write that waits behind the read.
-        if isChange(found, by: operations[0], failure) { operations.removeLast(operations.count - 1) }
+        if isChange { operations.removeLast(operations.count - 1) }
         var givenUp = givenUp
         let isTold = failedWrite?.error.isLasting ?? false && failedWrite?.error.remedy == failure?.error.remedy
         let operation = removeFirst(failure, hasRead: found != nil, at: now, &outbox)
         if let token = handOver(found?.token, by: operation, &outbox) { givenUp.append(token) }
-        return finish(operation, found: found, givenUp: givenUp, failure, isTold: isTold, &outbox)
+        return finish(operation, found: found, isChange: isChange, givenUp: givenUp, failure, isTold: isTold, &outbox)
     }
 
     /// Takes the end of an operation that counted as lost.
@@ -285,11 +272,11 @@ extension GrantKeeper {
         if lastWrite.id == lost.id {
             note(failure, at: now)
         } else if !operations.dropFirst().contains(where: \.isWrite) {
-            add(lastWrite.kind, until: now + RefreshPolicy.storeTimeout, &outbox)
+            add(lastWrite.kind, at: now, &outbox)
         }
     }
 
-    /// Compares the limits of the store's operations with the time; a late answer is still used.
+    /// Compares the limits of the store's operations with the time; a late response is still used.
     ///
     /// An operation so late that its callback must be lost is forgotten, and the next one begins beside it. Not with a shared
     /// grant, whose session runs the operations itself.
@@ -337,26 +324,36 @@ extension GrantKeeper {
 
     /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
     private mutating func note(_ failure: FlightFailure?, isLost: Bool = false, at now: Duration) {
-        guard let failure, !failure.tookEffect else { return (failures, failedWrite) = (0, nil) }
+        guard let failure, !failure.tookEffect else { return failedWrite = nil }
+        let failures = failedWrite?.failures ?? 0
         let longest = RefreshPolicy.longestPause, own = Duration.seconds(1 << min(failures, 6))
-        failures += 1
         let pause = failure.error.isLasting ? longest : min(max(own, failure.retryAfter ?? .zero), longest)
-        failedWrite = FailedWrite(error: failure.error, nextAttempt: isLost ? nil : now + pause)
+        failedWrite = FailedWrite(error: failure.error, failures: failures + 1, nextAttempt: isLost ? nil : now + pause)
     }
 
     /// Finishes an operation that has ended or is late, with the fences that waited for it; returns how its flight has ended.
     ///
-    /// - Parameter isTold: Whether an event has told of the failure, which waiting can't mend.
+    /// - Parameters:
+    ///   - isChange: Whether it has found another service's change.
+    ///   - isTold: Whether an event has told of the failure, which waiting can't mend.
     @inline(never)
     private mutating func finish(
-        _ operation: Operation, found: Machine.Found? = nil, givenUp: [AccessToken] = [], _ failure: FlightFailure?,
-        isTold: Bool = false, isLate: Bool = false, _ outbox: inout Machine.Outbox
+        _ operation: Operation, found: Machine.Found? = nil, isChange: Bool = false, givenUp: [AccessToken] = [],
+        _ failure: FlightFailure?, isTold: Bool = false, isLate: Bool = false, _ outbox: inout Machine.Outbox
     ) -> Report? {
         let error = failure?.error
         if !operation.fences.isEmpty { outbox.effects.append(.endFences(operation.fences, givenUp: givenUp, error)) }
         switch (operation.kind, operation.flight) {
         case (.load, _) where operation.generation != generation: break
-        case (.load, let flight?) where !isUnread: return (flight, compare(found, error, &outbox))
+        case (.load, let flight?) where !isUnread:
+            // A store that can't be read stops no load.
+            if let error = isChange ? .storeHasOtherUser : error { outbox.announce(.storeFailed, generation, error: error) }
+            guard isChange else { return (flight, .gaveUp) }
+            // It must not be repeated over the other service's.
+            lastWrite = nil
+            // A later sign-in there is found by the next caller.
+            isUnread = found == nil
+            return (flight, found.map { .found($0.token, age: $0.age, isOfOther: true) } ?? .signedOut(isOfSession: true))
         case (.load, let flight?):
             readError = error
             if let failure {
@@ -376,28 +373,9 @@ extension GrantKeeper {
         return nil
     }
 
-    /// Whether a read before a load has found another service's change.
-    private func isChange(_ found: Machine.Found?, by operation: Operation, _ failure: FlightFailure?) -> Bool {
-        guard case .load = operation.kind, operation.flight != nil, operation.generation == generation else { return false }
-        return !isUnread && failure == nil && isNews(found)
-    }
-
-    /// Whether the store has something else than the service knows, or nothing.
-    private func isNews(_ found: Machine.Found?) -> Bool { !(found.map { grant.knows($0.token) } ?? false) }
-
-    /// Compares what a read before a load found with what the service knows.
-    private mutating func compare(
-        _ found: Machine.Found?, _ error: TokenServiceError?, _ outbox: inout Machine.Outbox
-    ) -> FlightOutcome {
-        // A store that can't be read stops no load.
-        let isChange = error == nil && isNews(found)
-        if let error = isChange ? .storeHasOtherUser : error { outbox.announce(.storeFailed, generation, error: error) }
-        guard isChange else { return .gaveUp }
-        // It must not be repeated over the other service's.
-        lastWrite = nil
-        // A later sign-in there is found by the next caller.
-        isUnread = found == nil
-        return found.map { .found($0.token, age: $0.age, isOfOther: true) } ?? .signedOut(isOfSession: true)
+    /// Whether an operation reads the store before a load spends the refresh token.
+    private func isReadForLoad(_ operation: Operation) -> Bool {
+        !isUnread && !operation.isWrite && operation.flight != nil && operation.generation == generation
     }
 
     /// Passes a token that a removal or a save found in the store to the program.
@@ -405,20 +383,21 @@ extension GrantKeeper {
         _ found: AccessToken?, by operation: Operation, _ outbox: inout Machine.Outbox
     ) -> AccessToken? {
         guard operation.handsOver, let found else { return nil }
-        return outbox.discard(grant.giveUp(found, operation.reason))
+        return outbox.discard(grant.giveUp(found, operation.kind.reason))
     }
 
     /// Puts an operation behind the earlier ones, in place of the pending ones that it supersedes; nothing waits for it if the store
     /// is late.
     @inline(never)
     mutating func add(
-        _ kind: Kind, flight: Int? = nil, isFence: Bool = false, handsOver: Bool = false, until deadline: Duration,
+        _ kind: Kind, flight: Int? = nil, isFence: Bool = false, handsOver: Bool = false, at now: Duration,
         _ outbox: inout Machine.Outbox
     ) {
         let isLate = isLate, dropped = dropPending(before: kind)
+        let limit = if case .load = kind { readLimit } else { RefreshPolicy.storeTimeout }
         count += 1
         var operation = Operation(
-            id: count, kind: kind, generation: generation, deadline: deadline, flight: flight,
+            id: count, kind: kind, generation: generation, deadline: now + limit, flight: flight,
             handsOver: handsOver || dropped.contains(where: \.handsOver), isLate: isLate)
         // What a read before a load finds is another service's, which counts.
         if operation.isWrite, owesHandOver { operation.handsOver = true }
@@ -456,6 +435,8 @@ extension GrantKeeper {
 @usableFromInline
 package struct FailedWrite: Sendable {
     let error: TokenServiceError
+    /// How many times in a row it failed.
+    let failures: Int
     /// When an event or a hit repeats it: 1, 2, 4 … 60 s after the failure, but no sooner than the store asked, within 60 s.
     ///
     /// `nil`: it counts as lost, and repeating it by itself would pile up operations that hang.

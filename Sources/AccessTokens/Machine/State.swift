@@ -21,106 +21,53 @@ extension TokenService.StateMachine {
 }
 
 extension TokenService.StateMachine.State {
+    typealias CachedToken = TokenService.CachedToken
     typealias Flight = TokenService.StateMachine.Flight
 
     /// The token that is handed out.
-    var cached: TokenService.CachedToken? {
-        switch self {
-        case .empty, .loading: nil
-        case .fresh(let cached), .refreshing(let cached, _): cached
-        case .stalled(let cached, _): cached
-        }
-    }
+    var cached: CachedToken? { ofToken { $0 } }
+    var token: AccessToken? { ofToken { $0.token } }
+    /// When the token is no longer handed out; `nil`: there is no token, or it doesn't expire.
+    var expiry: Duration? { ofToken { $0.expiry } ?? nil }
+    /// Whether a refresh has failed since the token arrived.
+    fileprivate var isRefreshFailing: Bool { ofToken { $0.failedRefreshes > 0 } ?? false }
 
     /// The current flight, stalled or not.
-    var flight: Flight? {
-        switch self {
-        case .empty, .fresh: nil
-        case .loading(let flight), .refreshing(_, let flight), .stalled(_, let flight): flight
-        }
-    }
-
-    /// The current flight's number, without a copy of it.
-    var flightID: Int? {
-        switch self {
-        case .empty, .fresh: nil
-        case .loading(let flight): flight.id
-        case .refreshing(_, let flight): flight.id
-        case .stalled(_, let flight): flight.id
-        }
-    }
-
-    // One case per pattern: one pattern for several would copy the whole payload to read one part of it.
-
-    var token: AccessToken? {
-        switch self {
-        case .empty, .loading: nil
-        case .fresh(let cached): cached.token
-        case .refreshing(let cached, _): cached.token
-        case .stalled(let cached, _): cached?.token
-        }
-    }
-
-    /// When the token is no longer handed out; `nil`: there is no token, or it doesn't expire.
-    var expiry: Duration? {
-        switch self {
-        case .empty, .loading: nil
-        case .fresh(let cached): cached.expiry
-        case .refreshing(let cached, _): cached.expiry
-        case .stalled(let cached, _): cached?.expiry
-        }
-    }
-
-    /// Whether a refresh has failed since the token arrived.
-    fileprivate var isRefreshFailing: Bool {
-        switch self {
-        case .empty, .loading: false
-        case .fresh(let cached): cached.failedRefreshes > 0
-        case .refreshing(let cached, _): cached.failedRefreshes > 0
-        case .stalled(let cached, _): cached.map { $0.failedRefreshes > 0 } ?? false
-        }
-    }
-
-    /// Until when callers may join the flight.
-    var joinableUntil: Duration? {
-        if case .loading(let flight) = self { flight.deadline } else { nil }
-    }
-
-    /// When the running load has taken too long.
-    var loadDeadline: Duration? {
-        switch self {
-        case .empty, .fresh, .stalled: nil
-        case .loading(let flight): flight.loadDeadline
-        case .refreshing(_, let flight): flight.loadDeadline
-        }
-    }
-
-    var isStalled: Bool {
-        if case .stalled = self { true } else { false }
-    }
-
+    var flight: Flight? { ofFlight { $0 } }
+    var flightID: Int? { ofFlight { $0.id } }
     /// Whether the flight's token is being saved.
-    var isSaving: Bool {
+    var isSaving: Bool { ofFlight { $0.isSaving } ?? false }
+    /// When the running load has taken too long.
+    var loadDeadline: Duration? { isStalled ? nil : ofFlight { $0.isLoading ? $0.deadline : nil } ?? nil }
+    /// Until when callers may join the flight.
+    var joinableUntil: Duration? { if case .loading(let flight) = self { flight.deadline } else { nil } }
+
+    var isStalled: Bool { if case .stalled = self { true } else { false } }
+
+    /// A part of the token that is handed out.
+    ///
+    /// One case per pattern: one pattern for several would copy the whole payload to read one part of it.
+    @inline(__always) private func ofToken<Part>(_ part: (CachedToken) -> Part) -> Part? {
         switch self {
-        case .empty, .fresh: false
-        case .loading(let flight): flight.isSaving
-        case .refreshing(_, let flight), .stalled(_, let flight): flight.isSaving
+        case .empty, .loading: nil
+        case .fresh(let cached): part(cached)
+        case .refreshing(let cached, _): part(cached)
+        case .stalled(let cached, _): cached.map(part)
         }
     }
 
-    private init(_ cached: TokenService.CachedToken?, _ flight: Flight?, isStalled: Bool) {
-        self =
-            switch (cached, flight) {
-            case (nil, nil): .empty
-            case (let cached?, nil): .fresh(cached)
-            case (let cached, let flight?) where isStalled: .stalled(cached, flight)
-            case (nil, let flight?): .loading(flight)
-            case (let cached?, let flight?): .refreshing(cached, flight)
-            }
+    /// A part of the current flight, likewise.
+    @inline(__always) private func ofFlight<Part>(_ part: (Flight) -> Part) -> Part? {
+        switch self {
+        case .empty, .fresh: nil
+        case .loading(let flight): part(flight)
+        case .refreshing(_, let flight): part(flight)
+        case .stalled(_, let flight): part(flight)
+        }
     }
 
     /// Hands out this token from now on; a running flight continues.
-    mutating func install(_ cached: consuming TokenService.CachedToken) {
+    mutating func install(_ cached: consuming CachedToken) {
         switch self {
         case .empty, .fresh: self = .fresh(cached)
         case .loading(let flight), .refreshing(_, let flight): self = .refreshing(cached, flight)
@@ -130,7 +77,12 @@ extension TokenService.StateMachine.State {
 
     /// Hands out no token from now on; a running flight continues, and callers join it.
     mutating func dropToken() {
-        self = Self(nil, flight, isStalled: isStalled)
+        switch self {
+        case .empty, .loading: break
+        case .fresh: self = .empty
+        case .refreshing(_, let flight): self = .loading(flight)
+        case .stalled(_, let flight): self = .stalled(nil, flight)
+        }
     }
 
     /// Begins a flight, or its next phase, beside the token, if there is one.
@@ -140,26 +92,20 @@ extension TokenService.StateMachine.State {
 
     /// Adds to the number of callers that wait for the flight.
     mutating func addCallers(_ callers: Int) {
-        guard callers > 0 else { return }
-        switch self {
-        case .loading(var flight):
-            flight.callers += callers
-            self = .loading(flight)
-        case .refreshing(let cached, var flight):
-            flight.callers += callers
-            self = .refreshing(cached, flight)
-        case .empty, .fresh, .stalled: break
-        }
+        if callers > 0 { changeFlight { $0.callers += callers } }
     }
 
     /// The grant that the flight's load uses has been replaced through another key.
-    mutating func noteReplacedGrant() {
+    mutating func noteReplacedGrant() { changeFlight { $0.hasOldGrant = true } }
+
+    /// Changes the flight, unless it has stalled.
+    @inline(__always) private mutating func changeFlight(_ change: (inout Flight) -> Void) {
         switch self {
         case .loading(var flight):
-            flight.hasOldGrant = true
+            change(&flight)
             self = .loading(flight)
         case .refreshing(let cached, var flight):
-            flight.hasOldGrant = true
+            change(&flight)
             self = .refreshing(cached, flight)
         case .empty, .fresh, .stalled: break
         }
@@ -167,7 +113,7 @@ extension TokenService.StateMachine.State {
 
     /// Ends the flight; the token, if any, stays.
     mutating func endFlight() {
-        self = Self(cached, nil, isStalled: false)
+        self = if let cached { .fresh(cached) } else { .empty }
     }
 }
 
@@ -268,19 +214,10 @@ extension TokenService.StateMachine {
 }
 
 extension TokenService.StateMachine.Flight {
-    var isLoading: Bool {
-        if case .loading = phase { true } else { false }
-    }
-
-    /// ``deadline``, if a loader is at work.
-    @inline(__always) fileprivate var loadDeadline: Duration? {
-        isLoading ? deadline : nil
-    }
+    var isLoading: Bool { if case .loading = phase { true } else { false } }
 
     /// Whether it has only asked a store so far, and no server yet.
-    var isCheck: Bool {
-        if case .checking = phase { true } else { false }
-    }
+    var isCheck: Bool { if case .checking = phase { true } else { false } }
 
     /// Holds a token that is about to be saved.
     ///
@@ -292,44 +229,40 @@ extension TokenService.StateMachine.Flight {
         deadline = now + RefreshPolicy.storeTimeout
     }
 
-    fileprivate var isSaving: Bool {
-        if case .saving = phase { true } else { false }
-    }
+    fileprivate var isSaving: Bool { if case .saving = phase { true } else { false } }
 
     /// The token that is being saved.
-    var savedToken: AccessToken? {
-        if case .saving(let token, _) = phase { token } else { nil }
-    }
+    var savedToken: AccessToken? { if case .saving(let token, _) = phase { token } else { nil } }
 }
 
 // MARK: When work ends
 
 extension TokenService.StateMachine {
     /// Returns when a load that was given up no longer blocks others, even if it hasn't ended.
-    func end(ofGivenUp flight: borrowing Flight) -> Duration { flight.limit + keeper.patience }
+    func endOfPatience(with flight: borrowing Flight) -> Duration { flight.limit + keeper.patience }
 
     /// When the stalled load no longer blocks others; `nil` if none has stalled, or if its grant is shared.
     var stalledUntil: Duration? {
         guard state.isStalled, !keeper.isShared, let flight = state.flight else { return nil }
-        return end(ofGivenUp: flight)
+        return endOfPatience(with: flight)
     }
 
     /// Whether so many given-up loads still run that no other may start.
     func isCrowded(at now: Duration) -> Bool {
         guard abandoned.count > RefreshPolicy.abandonedFlights else { return false }
-        return abandoned.count { now < end(ofGivenUp: $0) } > RefreshPolicy.abandonedFlights
+        return abandoned.count { now < endOfPatience(with: $0) } > RefreshPolicy.abandonedFlights
     }
 
     /// When all given-up loads should have ended at the latest; `nil`: there are none.
     private var givenUpUntil: Duration? {
         var until = fenced.last?.forgottenFrom
-        for flight in abandoned { until = max(until ?? .zero, end(ofGivenUp: flight)) }
+        for flight in abandoned { until = max(until ?? .zero, endOfPatience(with: flight)) }
         return until
     }
 
     /// When the running load or store operation should have ended at the latest, even if nothing waits for it; `nil`: none runs.
     var isAtWorkUntil: Duration? {
-        let ofFlight = state.flight.map { end(ofGivenUp: $0) }, ofStore = keeper.isAtWorkUntil
+        let ofFlight = state.flight.map { endOfPatience(with: $0) }, ofStore = keeper.isAtWorkUntil
         if keeper.isShared, ofFlight != nil || ofStore != nil { return .forever }
         return [ofFlight, ofStore, givenUpUntil].compactMap(\.self).max()
     }

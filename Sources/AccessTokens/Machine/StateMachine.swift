@@ -469,15 +469,6 @@ extension TokenService.StateMachine {
         state.begin(flight)
     }
 
-    /// Starts a load with a grant that came without a usable token.
-    private mutating func startLoadWithGrant(callers: Int, at now: Duration) {
-        if let error = obstacle(at: now) {
-            answerWaiters(.failure(error))
-        } else if isAwaited || !isTooEarly(at: now) {
-            startLoad(callers: callers, at: now)
-        }
-    }
-
     // MARK: Questions
 
     /// Takes the question whether a user is signed in; `nil`: the store is being asked, which the question began if necessary.
@@ -528,7 +519,7 @@ extension TokenService.StateMachine {
         default: break
         }
         // A shared record's session hands over itself what its flights bring.
-        guard var flight = end(id, bringing: keeper.isShared ? nil : outcome.issued) else { return }
+        guard var flight = endFlight(id, bringing: keeper.isShared ? nil : outcome.issued) else { return }
         switch outcome {
         case .loaded(let token): keep(token, of: &flight, at: now)
         case .saved(let failure):
@@ -569,7 +560,7 @@ extension TokenService.StateMachine {
     /// Ends the session, because a flight found that another service has signed out.
     private mutating func recordSignedOut(_ isOfSession: Bool, by id: Int, at now: Duration) {
         let isPending = state.flightID == id || abandoned.contains { $0.id == id }
-        let flight = end(id)
+        let flight = endFlight(id)
         if isOfSession || session.hasBegun {
             // Even if the flight was given up and tokens arrived since: they all belong to the ended session.
             if isPending { endSharedSession() }
@@ -700,8 +691,11 @@ extension TokenService.StateMachine {
         startLoad(callers: check.callers, until: check.limit, at: now)
     }
 
-    private mutating func goOn(callers: Int, until limit: Duration? = nil, at now: Duration) {
-        guard isAwaited else { return }
+    /// Starts a load for callers that need one, or with a grant that came without a usable token.
+    private mutating func goOn(
+        callers: Int, withNewGrant isNewGrant: Bool = false, until limit: Duration? = nil, at now: Duration
+    ) {
+        guard isAwaited || isNewGrant && !isTooEarly(at: now) else { return }
         if let error = obstacle(at: now) { return answerWaiters(answer(to: error, at: now)) }
         startLoad(callers: callers, until: limit, at: now)
     }
@@ -745,7 +739,7 @@ extension TokenService.StateMachine {
             guard !flight.isGivenUp else { return }
             // The program passed this token, and it expired while it was being saved: only its grant remains.
             if origin == .program, flaw.code == .tokenExpiredOnArrival {
-                return startLoadWithGrant(callers: flight.callers, at: now)
+                return goOn(callers: flight.callers, withNewGrant: true, at: now)
             }
             return fail(flaw, of: flight, at: now)
         }
@@ -810,7 +804,7 @@ extension TokenService.StateMachine {
     ///
     /// Returns `nil` if its result doesn't count, because something was published or fenced off since it began; a token that it
     /// brought is then passed to the program.
-    private mutating func end(_ id: Int, bringing token: AccessToken? = nil) -> Flight? {
+    private mutating func endFlight(_ id: Int, bringing token: AccessToken? = nil) -> Flight? {
         if let flight = state.flight, flight.id == id {
             state.endFlight()
             return flight
@@ -878,7 +872,7 @@ extension TokenService.StateMachine {
     mutating func reset(number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
         elapse(to: moment ?? now, isFence: true)
         let fenced = endSession(number)
-        keeper.signOut(at: now, &outbox)
+        _ = keeper.fence(.remove, at: now, &outbox)
         cutOff(fenced)
     }
 
@@ -912,7 +906,7 @@ extension TokenService.StateMachine {
         var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
         // Callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
         flight.start = start
-        if keeper.signIn(token, from: start, for: isExpired ? nil : flight.id, at: now, &outbox) {
+        if keeper.fence(.save(token, start: start), for: isExpired ? nil : flight.id, at: now, &outbox) {
             hold(token, in: &flight, from: .program, at: now)
             state = .loading(flight)
         } else if !isExpired {
@@ -921,7 +915,7 @@ extension TokenService.StateMachine {
             (newest, end) = (flight.id, cached.end)
             answerWaiters(.success(token))
         } else {
-            startLoadWithGrant(callers: flight.callers, at: now)
+            goOn(callers: flight.callers, withNewGrant: true, at: now)
         }
         cutOff(fenced)
     }
@@ -968,7 +962,7 @@ extension TokenService.StateMachine {
     private mutating func fence(_ number: Int?) -> Flight? {
         session.generation = number ?? session.generation + 1
         publications += 1
-        keeper.fence(session.generation)
+        keeper.beginSession(session.generation)
         (backOff, refreshError) = (BackOff(), nil)
         rejections = Rejections()
         let flight = state.flight
@@ -976,14 +970,14 @@ extension TokenService.StateMachine {
         // whose task hasn't even started.
         if let flight, outbox.start == nil { abandoned.append(flight) }
         outbox.start = nil
-        for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: end(ofGivenUp: load))) }
+        for load in abandoned where load.isLoading { fenced.append(FencedLoad(load, forgottenFrom: endOfPatience(with: load))) }
         abandoned = []
         reserve = nil
         state = .empty
         return flight
     }
 
-    /// Cancels a load that a fence cut off, unless it may bring a grant: its answer has to be read, so that the program can revoke
+    /// Cancels a load that a fence cut off, unless it may bring a grant: its response has to be read, so that the program can revoke
     /// that grant.
     private mutating func cutOff(_ load: Flight?) {
         guard let load, load.isLoading, isRepeatable, !keeper.isLent, load.previous?.refreshToken == nil else { return }

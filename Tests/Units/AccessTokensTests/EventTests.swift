@@ -48,7 +48,7 @@ struct EventTests {
         let scene = Scene()
         let events = scene.service.events()
         _ = scene.calls(3)
-        scene.perform { service in await service.join(callers: 5, seen: 0) { _ in } }
+        scene.perform { service in await service.joinCallbacks(callers: 5, seen: 0) { _ in } }
         scene.replace(with: AccessToken("expired", lifetime: .zero))
         #expect(collect(events, 3, in: scene).last?.callers == 8)
     }

@@ -152,8 +152,9 @@ private struct Store {
         _ kind: GrantKeeper.Kind, until deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
     ) -> [GrantKeeper.Operation] {
         let before = operations
-        if let fence { keeper.fence(fence) }
-        keeper.add(kind, flight: flight, isFence: fence != nil, handsOver: handsOver, until: deadline, &outbox)
+        if let fence { keeper.beginSession(fence) }
+        let now = deadline - RefreshPolicy.storeTimeout
+        keeper.add(kind, flight: flight, isFence: fence != nil, handsOver: handsOver, at: now, &outbox)
         let after = operations.map(\.id)
         return before.filter { !after.contains($0.id) }
     }

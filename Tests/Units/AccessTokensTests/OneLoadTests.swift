@@ -57,7 +57,7 @@ struct OneLoadTests {
         let scene = Scene()
         let seen = Log<String?>()
         scene.perform { service in
-            await service.join(callers: 1, seen: 0) { _ in seen.append(service.cachedToken?.value) }
+            await service.joinCallbacks(callers: 1, seen: 0) { _ in seen.append(service.cachedToken?.value) }
         }
         try scene.deliver(.hour("a"))
         #expect(seen.entries == ["a"])

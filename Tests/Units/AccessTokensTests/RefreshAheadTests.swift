@@ -184,7 +184,7 @@ struct RefreshAheadTests {
     @Test func `a caller whom only the actor can answer claims the refresh too`() throws {
         let scene = try sceneInWindow()
         // So does a call behind a callback's operation, although there is a token.
-        scene.perform { service in await service.join(callers: 1, seen: 0) { _ in } }
+        scene.perform { service in await service.joinCallbacks(callers: 1, seen: 0) { _ in } }
         #expect(scene.loader.loadCount == 2)
     }
 

@@ -142,7 +142,7 @@ struct SignOutTests {
         let scene = Scene(), answers = Log<String?>()
         scene.replace(with: .hour("given"))
         scene.perform { service in
-            await service.join(callers: 1, seen: 0) { answers.append(try? $0.get().value) }
+            await service.joinCallbacks(callers: 1, seen: 0) { answers.append(try? $0.get().value) }
         }
         #expect(answers.entries == ["given"])
     }

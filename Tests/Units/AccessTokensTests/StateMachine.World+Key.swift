@@ -71,7 +71,7 @@ extension World {
         // count are equivalent.
         let givenUp = machine.abandoned.map { flight in
             let counts = self.counts(flight), isAlike = machine.keeper.hasStore && flight.publications != machine.publications
-            let kind = isAlike ? 0 : (counts ? steps(machine.end(ofGivenUp: flight)) : 9) * 2 + isNewer(flight)
+            let kind = isAlike ? 0 : (counts ? steps(machine.endOfPatience(with: flight)) : 9) * 2 + isNewer(flight)
             return (counts: counts, key: kind * 3 + flight.phase.key)
         }
         key += givenUp.filter(\.counts).map(\.key).sorted()

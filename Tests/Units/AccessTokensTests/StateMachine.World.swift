@@ -208,5 +208,5 @@ struct World: Sendable {
     }
 
     /// Whether a load that was given up still blocks others.
-    func counts(_ flight: Machine.Flight) -> Bool { now < machine.end(ofGivenUp: flight) }
+    func counts(_ flight: Machine.Flight) -> Bool { now < machine.endOfPatience(with: flight) }
 }
