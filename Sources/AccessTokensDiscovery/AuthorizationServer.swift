@@ -55,14 +55,9 @@ public struct AuthorizationServer: Sendable {
         if let metadataURL {
             places = [try MetadataDocument.place("the metadata's URL", metadataURL.absoluteString, hasQuery: true)]
         }
-        let (found, source) = try await MetadataDocument.first(
-            "issuer", at: places, by: transport, timeLimit: timeLimit)
-        // RFC 8414 §3.3: otherwise one server could impersonate another.
-        guard let named = found["issuer"], MetadataDocument.isSame(named, as: issuer) else {
-            let other = ServerText.safe(found["issuer"] ?? "", hiding: [])
-            throw OAuthError(
-                .invalidMetadata("The metadata at \(source) belongs to another issuer, \(other); it was not used"))
-        }
+        let (found, named, _) = try await MetadataDocument.first(
+            "issuer", at: places, by: transport, timeLimit: timeLimit
+        ) { MetadataDocument.isSame($0, as: issuer) }
         return AuthorizationServer(issuer: named, members: found)
     }
 

@@ -59,19 +59,28 @@ enum MetadataDocument {
 
     /// Fetches the first document that is at one of the places, which are asked in their order.
     ///
-    /// Something else may answer in the name of a place: a page, a redirect, JSON without the member, a gateway without such a
-    /// route (5xx). So the next place is asked, and only if there is none does a 5xx mean that the server is in trouble.
+    /// Something else may answer in the name of a place: a page, a redirect, JSON without the member, another's document, a gateway
+    /// without such a route (5xx). So the next place is asked, and only if there is none does a 5xx mean that the server is in
+    /// trouble.
     ///
-    /// - Parameter member: The member that the document must have, which names what it is about.
+    /// - Parameters:
+    ///   - member: The member that the document must have, which names what it is about.
+    ///   - isSame: Whether the name in it is the one that was asked for: otherwise one server could impersonate another (RFC 8414
+    ///     §3.3, RFC 9728 §3.3).
     /// - Throws: `OAuthError`, with the status 404 if each place answers that, so that there certainly is none.
     static func first(
-        _ member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration
-    ) async throws -> (members: ResponseMembers, place: String) {
+        _ member: String, at places: [URL], by transport: any TokenTransport, timeLimit: Duration,
+        where isSame: (String) -> Bool
+    ) async throws -> (members: ResponseMembers, name: String, place: String) {
         var answers: [String] = [], trouble: OAuthError?, isMissing = true
         for url in places {
             let place = ServerText.safe(url.absoluteString, hiding: [])
             switch try await fetch(url, place, with: member, by: transport, timeLimit: timeLimit) {
-            case .found(let members): return (members, place)
+            case .found(let members, let name) where isSame(name): return (members, name, place)
+            case .found(_, let name):
+                let other = ServerText.safe(name, hiding: [])
+                answers.append("\(place): belongs to another \(member), \(other); it was not used")
+                isMissing = false
             case .absent(let answer, let isGone):
                 answers.append("\(place): \(answer)")
                 isMissing = isMissing && isGone
@@ -85,7 +94,7 @@ enum MetadataDocument {
     }
 
     private enum Answer {
-        case found(ResponseMembers)
+        case found(ResponseMembers, name: String)
         /// Why there is no document, and whether the server itself says so.
         case absent(String, isGone: Bool = false)
         case trouble(OAuthError)
@@ -110,7 +119,7 @@ enum MetadataDocument {
         case 200:
             let members = ResponseMembers(response.body)
             if let problem = members.problem { return .absent(problem) }
-            return members[member] == nil ? .absent("it names no \(member)") : .found(members)
+            return members[member].map { .found(members, name: $0) } ?? .absent("it names no \(member)")
         case 300..<400: return .absent("status \(response.status), a redirect, which is not followed")
         case 408, 429, 500...:
             var failure = OAuthError(

@@ -68,20 +68,13 @@ public struct ProtectedResource: Sendable {
             throw OAuthError(
                 .invalidMetadata("The metadata's URL, \(shown), is not on the resource's origin; nothing was sent"))
         }
-        let (found, shown) = try await MetadataDocument.first(
-            "resource", at: places, by: transport, timeLimit: timeLimit)
-        // RFC 9728 §3.3: otherwise one resource could obtain tokens for another. A path must not speak for its origin.
+        // A path must not speak for its origin.
         let acceptsOrigin = acceptsOrigin && places.allSatisfy(known.contains)
-        let isNamed = { (identifier: String) in
+        let (found, named, shown) = try await MetadataDocument.first(
+            "resource", at: places, by: transport, timeLimit: timeLimit
+        ) { identifier in
             MetadataDocument.isSame(identifier, as: resource)
                 || acceptsOrigin && MetadataDocument.isSame(identifier, as: root.absoluteString)
-        }
-        guard let named = found["resource"], isNamed(named) else {
-            let other = ServerText.safe(found["resource"] ?? "", hiding: [])
-            throw OAuthError(
-                .invalidMetadata(
-                    "The metadata at \(shown) belongs to another resource, \(other); it was not used. If you meant that resource, "
-                        + "pass its identifier"))
         }
         let servers = found.list("authorization_servers")
         guard !servers.isEmpty else {

@@ -77,8 +77,18 @@ struct DiscoveryTests {
     func `metadata of another issuer is not used`(issuer: String) async throws {
         let server = MetadataServer([Self.known: Self.metadata(issuer: issuer)])
         let error = try await failure(server)
-        #expect(error.code == .invalidMetadata && server.places.count == 1 && error.remedy == .retry && !error.mayBeUnderWay)
-        #expect(error.description.hasSuffix("; it was not used."), "\(error)")
+        #expect(error.code == .invalidMetadata && server.places.count == 2 && error.remedy == .retry && !error.mayBeUnderWay)
+        #expect(error.status == nil && error.description.contains("; it was not used; https://as.example/"), "\(error)")
+    }
+
+    // As a gateway in front of several servers answers.
+    @Test func `behind another issuer's metadata, an issuer's own is found at the next place`() async throws {
+        let server = MetadataServer([
+            Self.known: Self.metadata(issuer: "https://gateway.example"),
+            "https://as.example/.well-known/openid-configuration": Self.metadata(),
+        ])
+        let found = try await AuthorizationServer.discover("https://as.example", transport: server)
+        #expect(found.issuer == "https://as.example" && server.places.count == 2)
     }
 
     // As Google's MCP servers and their issuer.
@@ -105,7 +115,7 @@ struct DiscoveryTests {
     @Test(arguments: [("https://as.example/a", "https://as.example/a/"), ("https://as.example/a/", "https://as.example/a")])
     func `an issuer whose path differs in the final slash is another one`(asked: String, named: String) async throws {
         let server = MetadataServer([Self.known + "/a": Self.metadata(issuer: named)])
-        #expect(try await failure(of: asked, server).description.hasSuffix("; it was not used."))
+        #expect(try await failure(of: asked, server).description.contains("; it was not used; "))
     }
 
     // As PagerDuty's and Atlassian's servers need it.
