@@ -104,7 +104,7 @@ public struct DeviceSignIn: Sendable {
         let rest = lifetime - elapsed()
         // The interval separates two requests. The first request must precede the code's expiry.
         var pause = min(interval, rest - min(.seconds(1), rest / 2))
-        var isKnown = false, trouble: OAuthError?
+        var isKnown = false, trouble: (any TokenLoadFailure)?
         while true {
             let remaining = lifetime - elapsed()
             if remaining > .zero { try await sleep(min(pause, remaining)) }
@@ -112,30 +112,33 @@ public struct DeviceSignIn: Sendable {
             guard elapsed() < lifetime else { throw expired(after: trouble) }
             do {
                 return try await client.token(for: grant)
-            } catch let error as OAuthError {
-                if error.error == "slow_down" { interval += .seconds(5) }
-                let hasAnswered = error.error.map(Grant.pausesOfDevices.contains) ?? false
-                guard hasAnswered || Self.isTemporary(error) || isKnown && !error.isOAuth else { throw error }
+            } catch let failure as any TokenLoadFailure {
+                let error = failure as? OAuthError
+                if error?.error == "slow_down" { interval += .seconds(5) }
+                let hasAnswered = error?.error.map(Grant.pausesOfDevices.contains) ?? false
+                guard hasAnswered || Self.isTemporary(failure) || isKnown && error?.isOAuth == false else { throw failure }
                 isKnown = isKnown || hasAnswered
-                trouble = hasAnswered ? nil : error
+                trouble = hasAnswered ? nil : failure
                 pause = hasAnswered ? interval : min(pause * 2, max(interval, .seconds(60)))
-                pause = max(pause, error.retryAfter ?? .zero)
+                pause = max(pause, failure.retryAfter ?? .zero)
             }
         }
     }
 
     /// The error of a code that has ended, with what went wrong last, if anything but the wait did.
-    private func expired(after trouble: OAuthError?) -> OAuthError {
+    private func expired(after trouble: (any TokenLoadFailure)?) -> OAuthError {
         var error = OAuthError(.signInExpired)
-        error.status = trouble?.status
+        error.status = (trouble as? OAuthError)?.status
         error.underlying = trouble
         error.note = trouble.map { "The last attempt to ask for the token failed: \($0)" }
         return error
     }
 
     /// Whether the error is temporary: of the server, of the way to it, or of the client's credentials.
-    private static func isTemporary(_ error: OAuthError) -> Bool {
-        switch error.code {
+    private static func isTemporary(_ failure: any TokenLoadFailure) -> Bool {
+        // The code of an answer with a refresh token is spent.
+        guard let error = failure as? OAuthError else { return failure.remedy == .retry && !(failure is SalvagedGrant) }
+        return switch error.code {
         case .timedOut, .connectionFailed, .credentialsUnavailable: true
         case .refused: error.isPassing
         default: false

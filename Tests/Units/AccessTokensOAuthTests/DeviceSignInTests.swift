@@ -114,6 +114,30 @@ struct DeviceSignInTests {
         #expect(!texts(failure).contains("GmRhm"))
     }
 
+    // A signer elsewhere that doesn't answer in time, as a DPoP key's or a client's.
+    @Test(arguments: [ScriptedFailure(retryAfter: .seconds(7)), .grantRefused])
+    func `a signer's failure ends a sign-in only if waiting doesn't help`(failure: ScriptedFailure) async throws {
+        let answers = Lock([Self.codes, .token()]), failures = Lock([nil, failure])
+        let transport = ScriptedTransport { answers.withLock { $0.removeFirst() } }
+        let client = try OAuthClient(
+            id: "app",
+            authentication: .privateKeyJWT(algorithm: "ES256", audience: "https://server.example.com") { _ in
+                if let failure = failures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { throw failure }
+                return Data("signature".utf8)
+            }, tokenURL: #require(URL(string: "https://server.example.com/token")), transport: transport)
+        let signIn = try await signIn(client)
+        let token = Task { try await signIn.token() }
+        for pause in failure.remedy == .retry ? [5, 10] : [5] {
+            try await clock.waitForSleepers()
+            clock.advance(by: .seconds(pause))
+        }
+        guard failure.remedy == .retry else {
+            await #expect(throws: failure) { try await token.value }
+            return
+        }
+        #expect(try await token.value.token.value == "abc" && transport.requests.count == 2)
+    }
+
     // A captive portal, a firewall, a gateway without the route.
     @Test(arguments: [
         TransportResponse("<html>"), TransportResponse(302, ""), TransportResponse(403, "<html>"),
