@@ -35,7 +35,7 @@ public struct ClientCredentialsLoader: TokenLoader {
         guard !client.authentication.isPublic else {
             throw OAuthError(.invalidConfiguration("a public client can't use client credentials: it has to authenticate"))
         }
-        try client.endpoint.check(additional: additionalParameters)
+        try client.check(additional: additionalParameters)
         var grant = Grant.clientCredentials(scope: scope)
         grant.form.add(additionalParameters)
         self.grant = grant

@@ -109,7 +109,7 @@ public struct OAuthClient: Sendable {
         self.additionalHeaders = additionalHeaders
         self.additionalParameters = additionalParameters
         endpoint = try TokenEndpoint("token URL", tokenURL)
-        try endpoint.check(additional: additionalParameters)
+        try check(additional: [:])
         let problem =
             id.isEmpty ? "the client id is empty" : authentication.problem(issuer: issuer) ?? Self.problem(in: additionalHeaders)
         if let problem { throw OAuthError(.invalidConfiguration(problem)) }
@@ -175,6 +175,13 @@ public struct OAuthClient: Sendable {
             hiding: answer.secrets)
         _ = try second.nonceForAnotherProof(isSecond: true)
         return second
+    }
+
+    /// Throws unless a loader can add the parameters to the client's own.
+    func check(additional form: Form) throws(OAuthError) {
+        var whole = additionalParameters
+        whole.add(form)
+        try endpoint.check(additional: whole)
     }
 
     /// Throws if the grant is a refresh token that only another key can present (RFC 9449 §5).

@@ -47,7 +47,7 @@ public struct RefreshTokenLoader: TokenLoader {
     public init(
         _ client: OAuthClient, scope: String? = nil, scopeMayShrink: Bool = false, additionalParameters: Form = [:]
     ) throws {
-        try client.endpoint.check(additional: additionalParameters)
+        try client.check(additional: additionalParameters)
         self.client = client
         self.scope = scope
         self.scopeMayShrink = scopeMayShrink

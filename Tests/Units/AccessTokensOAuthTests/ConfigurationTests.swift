@@ -163,6 +163,20 @@ struct ConfigurationTests {
         #expect(try problem { try create(adding: ["policy": "a", "policy": "b"]) }.contains("'policy' is repeated"))
     }
 
+    @Test func `a loader doesn't repeat an additional parameter of its client`() throws {
+        let url = try #require(URL(string: "https://as.example/token"))
+        let client = try OAuthClient(
+            id: "me", authentication: .clientSecretBasic("hush"), tokenURL: url,
+            additionalParameters: ["tenant": "a", "resource": "https://a"])
+        _ = try ClientCredentialsLoader(client, additionalParameters: ["resource": "https://b"])
+        for create in [
+            { _ = try ClientCredentialsLoader(client, additionalParameters: ["tenant": "b"]) },
+            { _ = try RefreshTokenLoader(client, additionalParameters: ["tenant": "b"]) },
+        ] {
+            #expect(try problem { try create() }.contains("'tenant' is repeated"))
+        }
+    }
+
     @Test func `an additional parameter must not be in the URL's query too`() throws {
         #expect(try problem { try create("https://as.example/token?p=1", adding: ["p": "2"]) }.contains("query"))
     }
