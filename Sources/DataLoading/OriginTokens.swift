@@ -122,20 +122,30 @@ public struct OriginTokens: Sendable {
         let usage: TokenUsage
         let proof: (any TokenProof)?
         let stepUp: StepUp?
+        /// How long the request waits for tokens, on the service's clock; `nil`: without a limit.
+        var deadline: Duration?
 
-        /// Returns a token of the session, until a time on the service's clock.
-        func token(until deadline: Duration? = nil) async throws -> AccessToken {
-            try sendable(await inTime { try await service.retrieveToken(seen: generation, within: rest(until: deadline)) })
+        /// Returns a token of the session.
+        func token() async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(seen: generation, within: rest) })
         }
 
         /// Returns a token of the session to replace one that a server has refused.
         ///
         /// However many requests were refused with it, the service drops it once and loads once.
-        func token(insteadOf refused: AccessToken, until deadline: Duration? = nil) async throws -> AccessToken {
-            try sendable(await inTime { try await service.retrieveToken(insteadOf: refused, within: rest(until: deadline)) })
+        func token(insteadOf refused: AccessToken) async throws -> AccessToken {
+            try sendable(await inTime { try await service.retrieveToken(insteadOf: refused, within: rest) })
         }
 
-        private func rest(until deadline: Duration?) -> Duration? { deadline.map { $0 - service.now } }
+        /// Waits for a turn among requests.
+        func wait(for turn: SingleResult<Void>) async throws {
+            guard let deadline else { return try await turn.value() }
+            if await service.wait(for: turn, until: deadline) { return }
+            try Task.checkCancellation()
+            throw DataLoadingError(.timedOut)
+        }
+
+        private var rest: Duration? { deadline.map { $0 - service.now } }
 
         /// The wait for a token is part of the request's time.
         private func inTime(_ retrieve: () async throws -> AccessToken) async throws -> AccessToken {

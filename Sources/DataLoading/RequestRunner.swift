@@ -56,15 +56,16 @@ struct RequestRunner: Sendable {
         to call: Call, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         var run = Run(message: call.message)
-        // A request waits for its tokens no longer than for an exchange.
-        let deadline = session.timeLimit.flatMap { limit in call.session.map { $0.service.now + limit } }
-        if let session = call.session { run.found = (try await session.token(until: deadline), session) }
-        return try await response(to: run, until: deadline, limit: call.responseLimit, reporting: report)
+        if var session = call.session {
+            // A request waits for its tokens no longer than for an exchange.
+            session.deadline = self.session.timeLimit.map { session.service.now + $0 }
+            run.found = (try await session.token(), session)
+        }
+        return try await response(to: run, limit: call.responseLimit, reporting: report)
     }
 
     private func response(
-        to run: Run, until deadline: Duration?, limit: Int,
-        reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
+        to run: Run, limit: Int, reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         var run = run
         while true {
@@ -115,7 +116,7 @@ struct RequestRunner: Sendable {
                     trial.isSecondAttempt = true
                     let send = { (wider: AccessToken) in
                         trial.found = (wider, session)
-                        return try await self.response(to: trial, until: deadline, limit: limit, reporting: report)
+                        return try await self.response(to: trial, limit: limit, reporting: report)
                     }
                     switch try await gain(
                         by: stepUp, lack, insteadOf: token, in: session, after: response, hiding: carried, sending: send)
@@ -139,7 +140,7 @@ struct RequestRunner: Sendable {
                     run.isSecondAttempt ? .unauthorized : .bodyNotReplayable, isSecondRefusal: run.isSecondAttempt,
                     hiding: carried)
             }
-            run.found = (try await session.token(insteadOf: token, until: deadline), session)
+            run.found = (try await session.token(insteadOf: token), session)
             run.isSecondAttempt = true
         }
     }

@@ -23,8 +23,9 @@ import TokenServiceConcurrency
 /// that the server refuses then isn't installed, nor is any after a sign-out; its refresh token, if it has one, is passed to the
 /// service's `onDiscard`.
 ///
-/// The closure may show a browser and take minutes. It must not present the service's own refresh token, which the service may be
-/// presenting at that moment, and which can't gain scopes anyway (RFC 6749 §6).
+/// The closure may show a browser and take minutes: it has no limit, but other requests wait for it no longer than for an exchange.
+/// It must not present the service's own refresh token, which the service may be presenting at that moment, and which can't gain
+/// scopes anyway (RFC 6749 §6).
 ///
 /// A 401 may demand another sign-in instead: a stronger or a newer one (RFC 9470), or one with claims (Azure's continuous access
 /// evaluation). Then the closure `meetingClaims` gets a token, in the same way: one that lists fewer scopes than the current one
@@ -50,10 +51,12 @@ public final class StepUp: Sendable {
         }
 
         mutating func noteVain(_ wanted: String, in generation: Int, of service: TokenService) {
+            scopes.lose(wanted)
             guard !isVain(wanted, in: generation, of: service) else { return }
             if service !== vainService || generation != vainGeneration { vain = [] }
             (vainGeneration, vainService) = (generation, service)
-            vain.append(wanted)
+            // A server may name ever more.
+            vain = vain.suffix(31) + [wanted]
         }
     }
 
@@ -175,6 +178,8 @@ public final class StepUp: Sendable {
         sending send: (AccessToken) async throws -> Response
     ) async throws -> Gain {
         try await line.turn {
+            try await session.wait(for: $0)
+        } then: {
             let wanted: String
             switch lack {
             case .claims(let challenge): return try await meet(challenge, insteadOf: narrow, in: session, sending: send)

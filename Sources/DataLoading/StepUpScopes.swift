@@ -35,9 +35,15 @@ struct StepUpScopes: Sendable {
     /// - Parameter generation: The service's current generation, since another sign-in has its own scopes; `nil` if none were
     ///   gained in it.
     func asking(for wanted: String, beyond scope: String?, generation: Int?) -> String {
-        let gained = generation == self.gained.generation ? self.gained.scopes : []
-        return Self.joined(base + Self.split(scope ?? "") + gained + wanted.split(separator: " "))
+        let known = base + Self.split(scope ?? ""), wanted = wanted.split(separator: " ")
+        var gained = generation == self.gained.generation ? self.gained.scopes : []
+        // A server may name ever more scopes: the oldest are left out.
+        while !gained.isEmpty, Self.joined(known + gained + wanted).utf8.count > Self.longest { gained.removeFirst() }
+        return Self.joined(known + gained + wanted)
     }
+
+    /// Forgets scopes that a step-up has asked for in vain.
+    mutating func lose(_ wanted: String) { gained.scopes.removeAll { Self.covers(wanted, String($0)) } }
 
     /// Notes what a step-up has gained, in the generation that began with its token.
     mutating func gain(_ scope: String, by token: AccessToken, generation: Int) {

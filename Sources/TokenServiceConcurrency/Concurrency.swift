@@ -207,16 +207,28 @@ package final class TurnLine: Sendable {
 
     /// Waits for the task's turn, and performs `body` in it.
     package func turn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        try await turn({ try await $0.value() }, then: body)
+    }
+
+    /// The same with a wait that may end before the turn has come, with an error.
+    package func turn<Value: Sendable>(
+        _ wait: (SingleResult<Void>) async throws -> Void, then body: () async throws -> Value
+    ) async throws -> Value {
         let place = SingleResult<Void>()
         let isFirst = line.withLock { line in
             line.append(place)
             return line.count == 1
         }
         if !isFirst {
-            try await withTaskCancellationHandler {
-                try await place.value()
-            } onCancel: {
-                leave(place)
+            do {
+                try await withTaskCancellationHandler {
+                    try await wait(place)
+                } onCancel: {
+                    leave(place)
+                }
+            } catch {
+                leave(place, andTurn: true)
+                throw error
             }
         }
         defer { next() }
@@ -224,14 +236,16 @@ package final class TurnLine: Sendable {
         return try await body()
     }
 
-    /// Removes the place of a waiting task that was cancelled; a task whose turn has come isn't affected.
-    private func leave(_ place: SingleResult<Void>) {
-        let hasLeft = line.withLock { line in
-            guard let index = line.firstIndex(where: { $0 === place }), index > 0 else { return false }
-            line.remove(at: index)
-            return true
+    /// Removes the place of a waiting task that was cancelled, or has stopped waiting; a task that was cancelled in its turn isn't
+    /// affected.
+    private func leave(_ place: SingleResult<Void>, andTurn: Bool = false) {
+        let index = line.withLock { line in
+            let index = line.firstIndex { $0 === place }
+            if let index, index > 0 { line.remove(at: index) }
+            return index
         }
-        if hasLeft { place.complete(with: .failure(CancellationError())) }
+        guard let index else { return }
+        if index > 0 { place.complete(with: .failure(CancellationError())) } else if andTurn { next() }
     }
 
     private func next() {

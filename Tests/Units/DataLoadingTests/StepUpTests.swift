@@ -347,6 +347,65 @@ struct StepUpTests {
         #expect(scopes.asking(for: "e", beyond: nil, generation: 3) == "a b e")
     }
 
+    @Test func `a scope that a step-up asked for in vain isn't asked for together with the next one`() async throws {
+        let server = try ScopedServer(), service = await service(), asked = ScopedServer.Log()
+        let stepUp = StepUp { scope, _ in
+            asked.append(scope)
+            return AccessToken("t.read.\(asked.all.count)", lifetime: .seconds(3600), scope: "read", refreshToken: "r")
+        }
+        let loader = try loader(server, service, stepUp)
+        for name in ["a", "c"] {
+            _ = try? await loader.perform(Request(url: server.url.appending(path: name)))
+        }
+        #expect(asked.all == ["read a", "read c"] && stepUp.scope == "read")
+    }
+
+    @Test func `however many scopes step-ups gain, a request for them stays short enough for a URL`() {
+        var scopes = StepUpScopes(base: "a")
+        for number in 1...1_000 {
+            let asked = scopes.asking(for: "scope-\(number)", beyond: "read", generation: 1)
+            #expect(asked.utf8.count <= 4096 && asked.hasPrefix("a read") && asked.hasSuffix("scope-\(number)"))
+            scopes.gain(asked, by: AccessToken("t"), generation: 1)
+        }
+        #expect(scopes.text.contains("scope-999 scope-1000"), "the oldest are left out")
+    }
+
+    @Test func `a request waits for another's step-up no longer than its own limit`() async throws {
+        let server = try ScopedServer(), service = await service(), gate = SingleResult<Void>(), asked = ScopedServer.Log()
+        let stepUp = StepUp { scope, _ in
+            asked.append(scope)
+            try await gate.value()
+            return ScopedServer.token(scope)
+        }
+        let session = try #require(
+            try OriginTokens(service, for: [server.url], stepUp: stepUp)
+                .session(for: Message(Request(url: server.url.appending(path: "a")))))
+        let narrow = try await session.token()
+        let gain: @Sendable (Int) async throws -> StepUp.Gain = { seconds in
+            var session = session
+            session.deadline = .seconds(seconds)
+            return try await stepUp.gain(.scope("a"), insteadOf: narrow, in: session) { _ in throw ScriptedFailure() }
+        }
+        let first = Task { try await gain(60) }
+        while asked.all.isEmpty { await Task.yield() }
+        let others = [60, 120, 180].map { seconds in Task { try await gain(seconds) } }
+        try await clock.waitForSleepers(3)
+        clock.advance(by: .seconds(120))
+        for other in others.prefix(2) {
+            let error = await #expect(throws: DataLoadingError.self) { try await other.value }
+            #expect(error?.code == .timedOut)
+        }
+        gate.complete(with: .success(()))
+        for task in [first, others[2]] {
+            guard case .token(let token) = try await task.value else {
+                Issue.record("there is no token")
+                continue
+            }
+            #expect(token.value == "t.read.a")
+        }
+        #expect(asked.all == ["read a"])
+    }
+
     /// Waits until this many tokens were handed over for revocation.
     private func discardedCount(_ count: Int) async {
         while discarded.all.count < count { await Task.yield() }
