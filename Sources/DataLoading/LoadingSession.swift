@@ -10,6 +10,8 @@ import FoundationNetworking
 final class LoadingSession: MessageSender {
     private let configuration: URLSessionConfiguration
     private let session: NetworkSession
+    /// The configuration's headers that only a request's own origin gets.
+    private let headers: [String: String]
     private let limits: TimeLimits
     private let line: ConnectionLine
     let timeLimit: Duration?
@@ -19,6 +21,7 @@ final class LoadingSession: MessageSender {
     /// The delegate must be the session's own: on Linux a task's own delegate is not called.
     init(like template: URLSession, cache: URLCache?, cookies: HTTPCookieStorage?) {
         let configuration = template.configuration.forOrigins(cache: cache, cookies: cookies)
+        headers = configuration.takeHeaders()
         timeLimit = TimeLimits.whole(of: configuration)
         limits = TimeLimits(takingOver: configuration)
         self.configuration = configuration
@@ -34,7 +37,7 @@ final class LoadingSession: MessageSender {
         reporting report: @escaping @Sendable (StatefulRequest.Progress) -> Void
     ) async throws -> Response {
         try Task.checkCancellation()
-        let request = try message.urlRequest(with: carried)
+        let request = try message.urlRequest(with: carried, adding: headers)
         let exchange = Exchange(bodyLimit: limit, limits: limits) { report(StatefulRequest.Progress($0)) }
         report(StatefulRequest.Progress())
 

@@ -48,7 +48,7 @@ extension Message {
 
     /// The headers that may go to another origin, in lower case; any other may be a secret of the first origin, such as
     /// `X-Api-Key`.
-    private static let harmlessHeaders: Set<String> = [
+    static let harmlessHeaders: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "range", "user-agent",
     ]
 

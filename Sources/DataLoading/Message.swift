@@ -76,14 +76,18 @@ struct Message: Sendable {
     }
 
     /// Returns the message as the session sends it, with the token and its proof if there are any.
-    func urlRequest(with carried: CarriedToken?) throws(DataLoadingError) -> URLRequest {
+    ///
+    /// - Parameter sessionHeaders: Headers that it gets unless it has them or has left its origin.
+    func urlRequest(
+        with carried: CarriedToken?, adding sessionHeaders: [String: String] = [:]
+    ) throws(DataLoadingError) -> URLRequest {
         var request = URLRequest(url: carried?.url(for: url) ?? url)
         // Then the session's delegate doesn't let the cache keep the answer, whose URL has the token.
         if request.url != url { request.cachePolicy = .reloadIgnoringLocalCacheData }
         request.httpMethod = method
         // All at once: on Linux, `setValue` takes 400 instructions for each character.
-        let added = carried?.headers ?? [:]
-        request.allHTTPHeaderFields = headers.filter { added.header($0.key) == nil }.merging(added) { $1 }
+        let added = carried?.headers ?? [:], own = hasLeftOrigin ? [:] : sessionHeaders.filter { headers.header($0.key) == nil }
+        request.allHTTPHeaderFields = headers.merging(own) { $1 }.filter { added.header($0.key) == nil }.merging(added) { $1 }
         switch body?.source {
         case nil: break
         case .data(let data): request.httpBody = data

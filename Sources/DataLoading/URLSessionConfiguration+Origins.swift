@@ -15,9 +15,6 @@ extension URLSessionConfiguration {
     func forOrigins(cache: URLCache?, cookies: HTTPCookieStorage?) -> URLSessionConfiguration {
         // A copy is of the same type; the cast can't fail.
         let configuration = copy() as? URLSessionConfiguration ?? .ephemeral
-        configuration.httpAdditionalHeaders = configuration.httpAdditionalHeaders?.filter { name, _ in
-            !["authorization", "proxy-authorization", "cookie"].contains((name as? String)?.lowercased())
-        }
         configuration.httpCookieStorage = cookies
         if cookies == nil {
             configuration.httpCookieAcceptPolicy = .never
@@ -30,5 +27,18 @@ extension URLSessionConfiguration {
         if let cache { configuration.urlCache = cache }
         #endif
         return configuration
+    }
+
+    /// Takes out the additional headers that may be secrets, which must not follow a redirect to another origin.
+    ///
+    /// - Returns: Those that a request's own origin gets; ones that authenticate it belong into the request.
+    func takeHeaders() -> [String: String] {
+        var taken: [String: String] = [:]
+        httpAdditionalHeaders = httpAdditionalHeaders?.filter { name, value in
+            guard let name = name as? String, !Message.harmlessHeaders.contains(name.lowercased()) else { return true }
+            if !["authorization", "proxy-authorization", "cookie"].contains(name.lowercased()) { taken[name] = "\(value)" }
+            return false
+        }
+        return taken
     }
 }

@@ -6,6 +6,10 @@ import TestBudgets
 import Testing
 import TokenServiceConcurrency
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @testable import DataLoading
 
 /// All tests use the platform's own session, with servers that really redirect.
@@ -37,6 +41,22 @@ struct RedirectTests {
         #expect(thief.arrivals.all.count == 1 && stolen.path == "/target")
         #expect(stolen.header("Accept") == "text/x" && stolen.header("User-Agent") == "us")
         #expect(!stolen.text.contains("access-1") && !stolen.text.contains("secret"))
+    }
+
+    @Test func `a redirect to another origin carries none of the session's headers that may be a secret`() async throws {
+        let thief = try ResourceServer(needsToken: false) { _ in ResourceServer.ok("loot") }
+        let server = try ResourceServer(needsToken: false) { arrival in
+            arrival.path == "/away" ? Self.redirect(302, to: thief.url("target")) : Self.redirect(302, to: "/away")
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["X-Api-Key": "secret", "X-Mark": "session", "Accept-Language": "eo"]
+        let loader = DataLoaderFactory(session: URLSession(configuration: configuration)).makeLoader()
+        _ = try await loader.perform(Request(url: server.url, headers: ["x-mark": "own"]))
+        #expect(server.arrivals.all.map { $0.header("X-Api-Key") } == ["secret", "secret"])
+        #expect(server.arrivals.all.map { $0.header("X-Mark") } == ["own", "own"])
+        let stolen = try #require(thief.arrivals.all.first)
+        #expect(stolen.header("Accept-Language") == "eo")
+        #expect(stolen.header("X-Api-Key") == nil && stolen.header("X-Mark") == nil && !stolen.text.contains("secret"))
     }
 
     // By RFC 9110 §15.4.8 the form, and a password in it, would be sent wherever the server redirects.
