@@ -39,11 +39,6 @@ extension Engine: DrivenEngine {
         enqueue(Job(job, on: executor), lane: lane, in: session)
     }
 
-    /// After this many sleeps in total while the execution winds down, tasks that sleep again are left asleep.
-    ///
-    /// They can't be cancelled: a loop that ignores cancellation would never suspend again.
-    private static let sleepsAtEnd = 100
-
     package func sleep(_ job: consuming ExecutorJob, for duration: Duration) {
         let sleeper = Job.currentTask
         state.withLock { state in state.tasks.number(of: sleeper).map { state.noteWait(.sleep, of: $0) } }
@@ -53,11 +48,7 @@ extension Engine: DrivenEngine {
     /// - Returns: The timer's number; `nil`: the timer is gone.
     @discardableResult
     func wait(for duration: Duration, _ suspension: Suspension, sleeper: UInt32 = 0) -> Int? {
-        let now = state.withLock { state -> Duration? in
-            if state.phase != .running { state.sleepsAtEnd += 1 }
-            return state.phase == .over || state.sleepsAtEnd > Self.sleepsAtEnd ? nil : state.clock.now
-        }
-        guard let now else { return nil }
+        guard let now = state.withLock({ $0.phase == .over ? nil : $0.clock.now }) else { return nil }
         let timer = newTimer()
         sleep(timer, until: now + duration, suspension, sleeper: sleeper)
         return timer

@@ -53,9 +53,10 @@ extension Engine.State {
     /// The processes of which nothing is picked.
     var frozen: [Int] { processes.indices.filter { isFrozen($0) } }
 
-    /// Whether time can move: a frozen process's timers don't fire.
+    /// Whether time can move: a frozen process's timers don't fire, nor does any while the execution winds down.
     mutating func hasRunningTimer() -> Bool {
-        processes.isEmpty ? !clock.timers.isEmpty : clock.timers.contains { !isFrozen($0.suspension.process) }
+        guard phase == .running else { return false }
+        return processes.isEmpty ? !clock.timers.isEmpty : clock.timers.contains { !isFrozen($0.suspension.process) }
     }
 
     fileprivate mutating func set(_ condition: Engine.Process.Condition, of process: Int, by caller: String) {

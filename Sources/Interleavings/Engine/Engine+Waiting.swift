@@ -60,11 +60,7 @@ extension Engine {
     private func wait(_ suspension: Suspension, _ register: (inout State, Suspension) -> Void) {
         let isTaken = state.withLock { state in
             guard state.phase != .over else { return false }
-            if state.phase != .running {
-                state.resumptions.append(.waited(suspension, .cancelled))
-            } else {
-                register(&state, suspension.of(state.process))
-            }
+            register(&state, suspension.of(state.process))
             return true
         }
         if !isTaken { endLate(suspension) }
@@ -110,9 +106,12 @@ extension Engine.State {
         return resumptions
     }
 
-    /// Cancels all waits, because the execution is over.
+    /// Cancels the waits that can throw, because the execution is over.
+    ///
+    /// All others stay asleep unless their tasks are cancelled: woken early, they would believe that their time has come, and a
+    /// limit might end the process. Cancelled by the explorer, a loop of sleeps would never suspend again.
     mutating func giveUpWaiting() {
-        let waiting = clock.takeAll().map(\.suspension) + idleWaiters.map(\.suspension)
+        let waiting = clock.takeThrowing().map(\.suspension) + idleWaiters.map(\.suspension)
         resumptions += waiting.map { .waited($0, .cancelled) }
         idleWaiters = []
     }
@@ -149,6 +148,9 @@ extension Engine.State {
     // Not inlined: with the Thread Sanitizer, the optimizer of Swift 6.3.1 crashes with an "ownership error" in its callers.
     @inline(never)
     var job: Job? { if case .sleep(let job) = waiter { job } else { nil } }
+
+    /// Whether it can end with an error, as a sleep by the simulation's clock does.
+    var canThrow: Bool { if case .continuation = waiter { true } else { false } }
 
     /// Returns the same wait as part of a process.
     func of(_ process: Int?) -> Suspension {

@@ -56,9 +56,10 @@ extension Engine {
             return due
         }
 
-        mutating func takeAll() -> [Timer] {
-            defer { timers = [] }
-            return timers
+        /// Takes those that end with an error when the execution is over.
+        mutating func takeThrowing() -> [Timer] {
+            defer { timers.removeAll { $0.suspension.canThrow } }
+            return timers.filter(\.suspension.canThrow)
         }
     }
 }

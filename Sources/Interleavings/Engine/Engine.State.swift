@@ -84,8 +84,6 @@ extension Engine {
         var lostThreads: [Sleeper] = []
         var idleWaiters: [IdleWaiter] = []
         var resumptions: [Resumption] = []
-        /// How many runtime sleeps began after the outcome was known.
-        var sleepsAtEnd = 0
         /// The doors of the execution; `nil`: it has none.
         var session: (any DoorSession)?
         var phase = Phase.running

@@ -75,6 +75,110 @@ import TokenServiceConcurrency
         }
     }
 
+    // ServiceGroup of swift-service-lifecycle ends the process by such a task.
+    @Test(arguments: [Driving.everything, .everythingAndQueues], [false, true])
+    func `no sleep takes the end for its deadline`(driving: Driving, fails: Bool) async throws {
+        let ends = Ends()
+        let summary = try await explore(
+            .mixed(schedules: 20), granularity: .accesses, driving: driving, countsFailures: true
+        ) { simulation in
+            simulation.spawn("starts limits") {
+                Task { await ends.note("a task", limit: { try await Task.sleep(for: .seconds(60)) }) }
+                Task { await ends.note("a task by the clock", limit: { try await simulation.clock.sleep(for: .seconds(60)) }) }
+                Task {
+                    await withTaskGroup { group in
+                        group.addTask { await ends.note("a child", limit: { try await Task.sleep(for: .seconds(60)) }) }
+                    }
+                }
+                Task { while true { await ends.note("a loop", limit: { try await Task.sleep(for: .seconds(60)) }) } }
+                interleavingPoint("has started them")
+                try simulation.require(!fails, "found")
+            }
+        }
+        #expect(summary.schedules == 20 && summary.failures == (fails ? 20 : 0), "\(summary)")
+        #expect(ends.all == [])
+    }
+
+    @Test func `no block and no blocked thread takes the end for its deadline`() async throws {
+        let ends = Ends()
+        try await expectOnlyFound(.mixed(schedules: 20)) { simulation in
+            simulation.spawn("starts limits") {
+                let queue = DispatchQueue(label: "queue", attributes: .concurrent)
+                queue.asyncAfter(deadline: .now() + 60) { ends.note("a block") }
+                queue.async { if DispatchSemaphore(value: 0).wait(timeout: .now() + 60) == .timedOut { ends.note("a thread") } }
+            }
+        }
+        #expect(ends.all == [])
+    }
+
+    #if os(Linux) || os(macOS)
+    @Test func `a limit that would end the process lets the report of the failure out`() async {
+        await #expect(processExitsWith: .success) {
+            let failure = await #expect(throws: ScheduleFailure.self) {
+                try await explore(driving: .everything) { simulation in
+                    Task {
+                        try? await Task.sleep(for: .seconds(60))
+                        preconditionFailure("It took too long.")
+                    }
+                    try simulation.require(false, "found")
+                }
+            }
+            #expect("\(String(describing: failure))".contains("found"))
+        }
+    }
+    #endif
+
+    @Test func `a cancelled task wakes at the end, and its memory is freed`() async throws {
+        final class Kept: Sendable {}
+        let kept = Lock<[Weak<Kept>]>([]), ends = Ends()
+        try await expectOnlyFound(.mixed(schedules: 20), driving: .everything) { simulation in
+            simulation.spawn("sleeps") {
+                let object = Kept()
+                kept.withLock { $0.append(Weak(object)) }
+                await withTaskGroup { group in
+                    group.addTask { await ends.note("a child", limit: { try await Task.sleep(for: .seconds(60)) }) }
+                }
+                withExtendedLifetime(object) {}
+            }
+        }
+        #expect(kept.withLock { $0 }.allSatisfy { $0.object == nil })
+        #expect(ends.all == [])
+    }
+
+    @Test func `a task that waits for one asleep ends with it, or not at all`() async throws {
+        let ends = Ends()
+        try await expectOnlyFound(.mixed(schedules: 20), driving: .everything) { simulation in
+            simulation.spawn("waits") {
+                await withCheckedContinuation { continuation in
+                    Task {
+                        try? await Task.sleep(for: .seconds(60))
+                        continuation.resume()
+                    }
+                }
+                ends.note("the sleep")
+            }
+        }
+        #expect(ends.all == [])
+    }
+
+    /// The sleeps that ended by their deadlines.
+    private final class Ends: Sendable {
+        private let seen = Lock(Set<String>())
+
+        var all: Set<String> { seen.withLock { $0 } }
+        func note(_ name: String) { seen.withLock { _ = $0.insert(name) } }
+
+        func note(_ name: String, limit: () async throws -> Void) async {
+            if (try? await limit()) != nil { note(name) }
+        }
+    }
+
+    private struct Weak<Object: AnyObject & Sendable>: Sendable {
+        weak let object: Object?
+
+        init(_ object: Object) { self.object = object }
+    }
+
     @Test func `the explorer's own semaphore and lock work until the end as well`() async throws {
         try await expectOnlyFound(driving: .preferred) { simulation in
             let lock = InterleavedLock("lock"), semaphore = InterleavedSemaphore("semaphore"), inside = Lock(0)
