@@ -135,7 +135,7 @@ public actor TokenService {
         let answer: Lobby<Waiter>.Answer? = ending.answer?.mapError { dated($0, at: now) }
         // Publish the snapshot first: a resumed caller that asks again must see this event's decision.
         let (answered, late, urgency, outcome) = lobby.withLock { lobby in
-            let answered = lobby.open(ending.snapshot, until: ending.end, answering: answer)
+            let answered = lobby.open(ending.snapshot, until: ending.tokenEnd, answering: answer)
             let outcome = admission(decision, &lobby)
             return (answered, lobby.expire(at: now), lobby.urgency, outcome)
         }

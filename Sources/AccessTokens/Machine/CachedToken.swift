@@ -42,7 +42,7 @@ extension TokenService {
         /// When a token that has just arrived really expires; `nil`: never.
         ///
         /// The machine remembers it: with another field, copying this value would take many more instructions.
-        var end: Duration? { expiry.map { $0 + leeway } }
+        var realEnd: Duration? { expiry.map { $0 + leeway } }
 
         /// A token from the store, `age` after its load began; the wall clock may have been moved, so the age is clamped to the
         /// lifetime.

@@ -196,8 +196,6 @@ extension TokenService.StateMachine {
         case validFor(Duration)
         /// That its load began after this flight.
         case loadedAfter(Int)
-
-        var isForLoad: Bool { if case .loadedAfter = self { true } else { false } }
     }
 
     /// The source of a token.

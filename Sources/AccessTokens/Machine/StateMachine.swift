@@ -17,7 +17,7 @@ extension TokenService {
         /// After a transient failure it is handed out again. A refusal, a fence or another token clears it.
         private(set) var reserve: CachedToken?
         /// When the last token really expires; `nil`: never.
-        private(set) var end: Duration?
+        private(set) var tokenEnd: Duration?
         /// Loads given up since the last fence that have not ended.
         private(set) var abandoned: [Flight] = []
         /// Loads that a fence cut off and that have not ended, in the order of their starts; those that may bring a grant go on.
@@ -108,7 +108,7 @@ extension TokenService.StateMachine {
         /// The new snapshot for callers.
         let snapshot: TokenService.Snapshot
         /// When its token really expires; `nil`: never.
-        let end: Duration?
+        let tokenEnd: Duration?
         /// The start of the current flight; `nil` if it has started, or there is none.
         let start: FlightStart?
         /// The number of the flight whose result may still be awaited.
@@ -179,7 +179,7 @@ extension TokenService.StateMachine {
         // Whatever the load for a demand has come to, its callers get what there is.
         if isAwaited, state.isStalled || state.flightID == nil, let token = state.token { answerWaiters(.success(token)) }
         let ending = Ending(
-            snapshot: snapshot, end: end, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
+            snapshot: snapshot, tokenEnd: tokenEnd, start: outbox.start, awaitedFlight: state.isStalled ? nil : state.flightID,
             effects: outbox.effects, answer: outbox.answer, idleFrom: tellsIdle ? idleFrom : nil)
         (outbox.start, outbox.effects, outbox.answer) = (nil, [], nil)
         return ending
@@ -250,7 +250,8 @@ extension TokenService.StateMachine {
 
     /// Returns the answer for callers that find neither a token nor a load and may not start one.
     private mutating func answer(to error: TokenServiceError, _ demand: Demand? = nil, at now: Duration) -> Answer {
-        guard !(demand?.isForLoad ?? false), let cached = survivor(of: error, at: now) else { return .failure(error) }
+        if case .loadedAfter? = demand { return .failure(error) }
+        guard let cached = survivor(of: error, at: now) else { return .failure(error) }
         install(cached)
         return .success(cached.token)
     }
@@ -365,7 +366,7 @@ extension TokenService.StateMachine {
 
     private func isMet(_ demand: Demand, by cached: CachedToken, at now: Duration) -> Bool {
         switch demand {
-        case .validFor(let minimum): cached.token.isGood(for: minimum, until: end, at: now)
+        case .validFor(let minimum): cached.token.isGood(for: minimum, until: tokenEnd, at: now)
         case .loadedAfter(let flight): newest > flight
         }
     }
@@ -615,7 +616,7 @@ extension TokenService.StateMachine {
         _ = keeper.grant.put(token, .replaced)
         session.handedOut.note(token)
         let cached = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
-        end = cached.end
+        tokenEnd = cached.realEnd
         if !token.isUnusable, !rejections.contains(token, at: now) {
             if cached.isValid(at: now) {
                 install(cached)
@@ -652,7 +653,7 @@ extension TokenService.StateMachine {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
         session.handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
-        end = reserve?.end
+        tokenEnd = reserve?.realEnd
     }
 
     /// Discards a grant that a fence displaced from the shared store, or that a flight brought and the store can't hold.
@@ -725,10 +726,10 @@ extension TokenService.StateMachine {
         if flaw == nil {
             let cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
             if cached.isValid(at: now) {
-                end = cached.end
+                tokenEnd = cached.realEnd
                 install(cached)
             } else if state.token == nil {
-                end = cached.end
+                tokenEnd = cached.realEnd
                 reserve = cached
             } else {
                 // The new token is already within its leeway while the current one is good, so the refresh gained nothing.
@@ -767,10 +768,10 @@ extension TokenService.StateMachine {
         guard !flight.isGivenUp else { return }
         if state.cached == nil, let opens = rejections.limit(at: now) {
             var cached = CachedToken(token, from: flight.start, at: now, policy: policy, jitter: random.jitter())
-            let realEnd = cached.end
+            let realEnd = cached.realEnd
             cached.survive(until: opens)
             if let token = cached.forRetry, cached.isValid(at: now) {
-                end = realEnd
+                tokenEnd = realEnd
                 install(cached)
                 return publish(token, of: flight, from: origin)
             }
@@ -830,7 +831,7 @@ extension TokenService.StateMachine {
     mutating func invalidate(_ token: AccessToken, at now: Duration) {
         elapse(to: now)
         // A token made from a header's text has no lifetime, but no token of this session outlives the last one.
-        let until = end.map { max($0, now + RefreshPolicy.invalidationPeriod) }
+        let until = tokenEnd.map { max($0, now + RefreshPolicy.invalidationPeriod) }
         rejections.remember(token, afterLoads: loads, until: until, at: now)
         if reserve?.token.value == token.value { reserve = nil }
         guard var cached = state.cached, cached.token.value == token.value else { return }
@@ -912,7 +913,7 @@ extension TokenService.StateMachine {
         } else if !isExpired {
             let cached = CachedToken(token, from: start, at: now, policy: policy, jitter: random.jitter())
             state = .fresh(cached)
-            (newest, end) = (flight.id, cached.end)
+            (newest, tokenEnd) = (flight.id, cached.realEnd)
             answerWaiters(.success(token))
         } else {
             goOn(callers: flight.callers, withNewGrant: true, at: now)

@@ -227,7 +227,7 @@ extension World {
     /// Returns the generation that the caller saw, if it waits.
     private mutating func arrive(_ index: Int, demanding demand: Machine.Demand? = nil) -> Int? {
         guard case .called(let seen) = callers[index] else { return nil }
-        let good = machine.state.cached, until = machine.end, before = machine.flights
+        let good = machine.state.cached, until = machine.tokenEnd, before = machine.flights
         guard let result = machine.retrieve(seen: seen, demand: demand, at: now) else {
             switch machine.state {
             case .loading: break

@@ -60,7 +60,7 @@ extension World {
             if let cached { add(cached) }
             add(flight)
         }
-        if demands { key.append(steps(machine.end)) }
+        if demands { key.append(steps(machine.tokenEnd)) }
         key.append(-2)
         if let reserve = machine.reserve?.inLeeway(at: now) { add(reserve) }
         // The checks' knowledge of that token.
