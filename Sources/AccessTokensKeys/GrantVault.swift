@@ -114,16 +114,11 @@ final class VaultOwner: Sendable {
         self.grant.withLock { $0 = WeakReference(object: grant) }
     }
 
-    /// Returns the vault's tether, which reports about the grant, since the table keeps the grant and not the vault; the keys'
-    /// services learn of a failing store.
+    /// Returns the vault's tether, with which the keys' services learn of a failing store.
     func tether(_ tether: ServiceTether) -> ServiceTether {
         ServiceTether(use: tether.use) { [self] report in
-            let grant = grant.withLock { $0?.object }
-            switch report {
-            case .changed(_, let start, let now): if let grant { tether.send(.changed(grant, idleFrom: start, at: now)) }
-            case .isBehind(let unsaved): grant?.note(unsaved)
-            case .announce, .ended: tether.send(report)
-            }
+            guard case .isBehind(let unsaved) = report else { return tether.send(report) }
+            grant.withLock { $0?.object }?.note(unsaved)
         }
     }
 }

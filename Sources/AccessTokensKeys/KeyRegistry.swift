@@ -90,8 +90,8 @@ final class KeyRegistry<Key: Hashable & Sendable, Service: AnyObject & Sendable>
     func note(_ report: ServiceReport, of key: Key, at place: Int, stamp: Int) {
         switch report {
         case .announce(let event): announce(event, of: key)
-        case .changed(let service, let start, let now):
-            _ = table.withLock { $0.shelf.changed(service, stamp: stamp, at: place, idleFrom: start, at: now) }
+        case .changed(let start, let now):
+            _ = table.withLock { $0.shelf.changed(stamp: stamp, at: place, idleFrom: start, at: now) }
         case .isBehind: break
         case .ended: _ = table.withLock { $0.ended(key, at: place, stamp: stamp) }
         }

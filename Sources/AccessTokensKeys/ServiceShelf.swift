@@ -154,11 +154,9 @@ extension ServiceShelf {
     /// - Parameter end: When it becomes idle if nothing else happens; `nil`: not before its next report.
     /// - Returns: The services to release.
     @usableFromInline
-    mutating func changed(
-        _ service: Service, stamp: Int, at place: Int, idleFrom end: Duration?, at now: Duration
-    ) -> [Service] {
+    mutating func changed(stamp: Int, at place: Int, idleFrom end: Duration?, at now: Duration) -> [Service] {
         var released = elapse(to: now)
-        guard slots[place].stamp == stamp else { return released }
+        guard slots[place].stamp == stamp, let service = service(at: place) else { return released }
         guard let end, end <= now else {
             take(place)
             slots[place].hold = .busy(service, until: end)

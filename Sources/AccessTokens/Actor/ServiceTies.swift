@@ -59,7 +59,7 @@ package struct ServiceTether: Sendable {
 package enum ServiceReport: Sendable {
     case announce(TokenEvent)
     /// The time from which the service can be released without a loss has changed; `nil`: not before its next report.
-    case changed(any AnyObject & Sendable, idleFrom: Duration?, at: Duration)
+    case changed(idleFrom: Duration?, at: Duration)
     /// What the service's store has yet to save or remove has changed.
     case isBehind(FailedWrite?)
     /// The service's last owner released it; no report follows.

@@ -187,7 +187,7 @@ public actor TokenService {
         if let session = ties.session, let machineIdle = moment { moment = session.idleFrom.map { max($0, machineIdle) } }
         guard moment != idleFrom else { return }
         idleFrom = moment
-        ties.tether?.send(.changed(self, idleFrom: moment, at: now))
+        ties.tether?.send(.changed(idleFrom: moment, at: now))
     }
 
     private func announce(_ event: TokenEvent) {

@@ -189,7 +189,7 @@ final class KeyWorld {
             case .idle: .seconds(now)
             default: nil
             }
-        _ = table.shelf.changed(doll, stamp: doll.stamp, at: doll.place, idleFrom: end, at: .seconds(now))
+        _ = table.shelf.changed(stamp: doll.stamp, at: doll.place, idleFrom: end, at: .seconds(now))
         elapse()
         if place != .idle {
             order.removeAll { $0 == key }
