@@ -20,14 +20,17 @@ public import Interleavings
 ///   - driving: Which code to drive; `nil`: everything but the queues of Dispatch.
 ///   - stepLimit: How many steps one schedule may have.
 ///   - body: What to explore.
+///   - fileID: The file of the call, which a report after a crash names.
+///   - line: The line of the call.
 /// - Throws: A ``/Interleavings/ScheduleFailure`` with the first schedule that fails.
 public func explored(
     schedules: Int = 200, seed: UInt64 = 1, replay: String? = nil, time: TimeModel = .whenIdle, machine: MachineModel = .busy,
-    driving: Driving? = nil, stepLimit: Int = 10_000, _ body: @escaping @Sendable () async throws -> Void
+    driving: Driving? = nil, stepLimit: Int = 10_000, _ body: @escaping @Sendable () async throws -> Void,
+    fileID: StaticString = #fileID, line: UInt = #line
 ) async throws {
     let exploration = TestExploration(
         schedules: schedules, seed: seed, replay: replay, time: time, machine: machine, driving: driving, stepLimit: stepLimit)
-    try await exploration.run(.function) { _ in try await body() }
+    try await exploration.run(.function, at: "\(fileID):\(line)") { _ in try await body() }
 }
 
 /// Runs several tests at once under many schedules, to find those that disturb each other through a global variable or a file.
@@ -50,15 +53,18 @@ public func explored(
 ///   - driving: Which code to drive; `nil`: everything but the queues of Dispatch.
 ///   - stepLimit: How many steps one schedule may have.
 ///   - prepare: Puts what the tests share into the state in which each schedule begins.
+///   - fileID: The file of the call, which a report after a crash names.
+///   - line: The line of the call.
 /// - Throws: A ``/Interleavings/ScheduleFailure`` with the first schedule that fails.
 public func exploreTogether(
     _ tests: KeyValuePairs<String, @Sendable () async throws -> Void>,
     schedules: Int = 200, seed: UInt64 = 1, replay: String? = nil, time: TimeModel = .whenIdle, machine: MachineModel = .busy,
-    driving: Driving? = nil, stepLimit: Int = 10_000, preparing prepare: @escaping @Sendable () async throws -> Void = {}
+    driving: Driving? = nil, stepLimit: Int = 10_000, preparing prepare: @escaping @Sendable () async throws -> Void = {},
+    fileID: StaticString = #fileID, line: UInt = #line
 ) async throws {
     let exploration = TestExploration(
         schedules: schedules, seed: seed, replay: replay, time: time, machine: machine, driving: driving, stepLimit: stepLimit)
-    try await exploration.run(.together) { simulation in
+    try await exploration.run(.together, at: "\(fileID):\(line)") { simulation in
         try await prepare()
         let tasks = tests.map { name, test in
             simulation.map { $0.spawn(name, test).task } ?? Task { try await test() }

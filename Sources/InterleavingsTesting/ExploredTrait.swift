@@ -43,7 +43,9 @@ public struct ExploredTrait: TestTrait, SuiteTrait, TestScoping {
         let nearest = test.traits.lazy.compactMap { $0 as? Self }.last
         guard nearest.map({ $0.identity === identity }) ?? true, Simulation.current == nil else { return try await function() }
         try await ExplorationTrait.exploring().provideScope(for: test, testCase: testCase) {
-            try await TestBody.lend(function) { body in try await exploration.run(.trait) { _ in try await body.run() } }
+            try await TestBody.lend(function) { body in
+                try await exploration.run(.trait, at: test.place(of: testCase)) { _ in try await body.run() }
+            }
         }
     }
 }
@@ -81,7 +83,9 @@ struct TestExploration: Sendable {
     var stepLimit: Int
 
     /// Runs a scenario that is a whole test; `nil` stands for no simulation.
-    func run(_ form: TestForm, _ scenario: @escaping @Sendable (Simulation?) async throws -> Void) async throws {
+    func run(
+        _ form: TestForm, at place: String, _ scenario: @escaping @Sendable (Simulation?) async throws -> Void
+    ) async throws {
         guard schedules > 0 || replay != nil else { return try await scenario(nil) }
         guard let driving = driving ?? .linkedEverything else {
             #if os(Linux)
@@ -92,7 +96,7 @@ struct TestExploration: Sendable {
             #endif
         }
         var overrides = Overrides.current
-        overrides.test = form
+        (overrides.test, overrides.place) = (form, place)
         try await Overrides.$current.withValue(overrides) {
             _ = try await explore(
                 replay.map { .replay($0) } ?? .mixed(schedules: schedules, seed: seed), time: time, machine: machine,

@@ -25,9 +25,7 @@ struct ReplayCommand {
     /// identifiers keep their backticks and display names don't appear. The line is left out, since it changes while a test is
     /// edited.
     private var filter: String {
-        let id = "\(test.id)"
-        let name = test.isSuite ? id[...] : id[..<(id.lastIndex(of: "/") ?? id.endIndex)]
-        return "^\(Self.escaped(name))/"
+        "^\(Self.escaped(test.path))/"
     }
 
     private static func escaped(_ text: some StringProtocol) -> String {
@@ -37,5 +35,22 @@ struct ReplayCommand {
     /// Quotes a text for a shell: between apostrophes only another apostrophe is special.
     private static func quoted(_ text: String) -> String {
         "'\(text.replacing("'", with: #"'\''"#))'"
+    }
+}
+
+extension Test {
+    /// Its ID without the line.
+    var path: String {
+        let id = "\(id)"
+        return isSuite ? id : String(id[..<(id.lastIndex(of: "/") ?? id.endIndex)])
+    }
+
+    /// Its path and the arguments of one of its cases, which tell an exploration apart from others.
+    ///
+    /// The arguments aren't public. Where they can't be read, the cases of a test aren't told apart.
+    func place(of testCase: Case?) -> String {
+        let arguments = testCase.flatMap { Mirror(reflecting: $0).descendant("_kind", 0, "arguments") as? [Any] } ?? []
+        let texts = arguments.map { Mirror(reflecting: $0).descendant("value").map { "\($0)" } ?? "" }
+        return texts.isEmpty ? path : "\(path) with \(texts.joined(separator: ", "))"
     }
 }

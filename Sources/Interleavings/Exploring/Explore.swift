@@ -80,6 +80,7 @@ private func begin(
         try await ExplorationLimiter.shared.run(alone: settings.driving.isEverything) {
             let (overrides, number) = Overrides.current.beginExploration()
             var settings = settings
+            let place = overrides.place ?? place
             settings.number = number
             settings.time = overrides.time ?? settings.time
             settings.test = overrides.test

@@ -26,6 +26,8 @@ package struct Overrides: Sendable {
     var package = BlackBoxFile.package
     /// How the whole test becomes the scenario; `nil`: the scenario is a part of it.
     package var test: TestForm?
+    /// Tells the exploration apart after a crash; `nil`: the place of its call does.
+    package var place: String?
     /// Whether each failure is compared with a schedule that passes, for its ``FailurePage``.
     package var seeksNearestPass = false
     /// Whether an execution in which nothing can run waits in real time for an outside event.

@@ -195,6 +195,12 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
             #expect(value == 3)
         }
 
+        @Test(arguments: [1], ["a", "b"]) func `has its own place, for a crash`(number: Int, text: String) {
+            let place = Overrides.current.place ?? ""
+            let name = "Inner/`has its own place, for a crash`(number:text:) with 1, \(text)"
+            #expect(place.hasPrefix("InterleavingsTestingTests.") && place.hasSuffix(name), "\(place)")
+        }
+
         @Test(.explored(schedules: 0)) func `leaves a test with zero schedules as it is`() {
             Tally.syncs.add(1, ordering: .relaxed)
             #expect(Simulation.current == nil)
