@@ -18,8 +18,9 @@ final class DrivenLocks: Sendable {
 
     private let state = Lock(State())
 
-    /// Takes a lock when it is free; returns `false` if the thread can't wait for it any more.
+    /// Takes a lock when it is free; returns `false` if the thread can't stop.
     func take(_ kind: doors_lock, _ lock: UnsafeMutableRawPointer, _ engine: any DrivenEngine) -> Bool {
+        guard engine.canStop else { return false }
         engine.stop()
         while unsafe !doors_try(kind, lock) {
             let owner = unsafe doors_owner(lock)
@@ -32,15 +33,16 @@ final class DrivenLocks: Sendable {
     }
 
     func note(_ lock: UnsafeMutableRawPointer, isTaken: Bool, _ engine: any DrivenEngine) {
+        guard engine.canStop else { return }
         unsafe setHolder(of: lock, to: isTaken ? engine.runningTask : nil)
         // The code that follows may change something that others see, and may have no point itself.
         if !isTaken { engine.stop() }
     }
 
-    /// - Returns: Whether it was signalled before the time was over.
     func wait(
         _ condition: UnsafeMutableRawPointer, _ mutex: UnsafeMutableRawPointer, _ duration: Int64, _ engine: any DrivenEngine
-    ) -> Bool {
+    ) -> doors_wake {
+        guard engine.canStop else { return doors_undriven }
         let key = UInt(bitPattern: condition)
         let signal = unsafe Signal(title(of: "condition", condition))
         state.withLock { $0.waiting[key, default: []].append(signal) }
@@ -50,7 +52,7 @@ final class DrivenLocks: Sendable {
         state.withLock { $0.waiting[key]?.removeAll { $0 === signal } }
         if unsafe !take(doors_lock_mutex, mutex, engine) { unsafe doors_take(mutex) }
         // Without a limit it may only be woken too early, as by any condition.
-        return signal.isOpen || duration < 0
+        return signal.isOpen || duration < 0 ? doors_signalled : doors_late
     }
 
     func signal(_ condition: UnsafeMutableRawPointer, isBroadcast: Bool, _ engine: any DrivenEngine) {
@@ -123,7 +125,6 @@ private final class Signal: Gate {
 extension DrivenLocks {
     /// The callbacks of the doors for locks; the thread's session is the owner.
     static let callbacks = unsafe doors_lock_callbacks(
-        can_stop: { owner in unsafe DrivenSession.at(owner).engine.canStop },
         stop: { owner in unsafe DrivenSession.at(owner).engine.stop() },
         take: { owner, kind, lock in
             let session = unsafe DrivenSession.at(owner)

@@ -46,7 +46,7 @@ void *doors_work_item(doors_work *work) {
 }
 
 void doors_changed(doors_wait kind, object object) {
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     if (session) ASK(session, change(session->owner, kind, object));
 }
 
@@ -63,7 +63,7 @@ static void run_work(void *context) {
 }
 
 void doors_work_run(doors_work *work, object queue, bool is_barrier) {
-    doors_perform(doors_current(), queue, is_barrier, run_work, work);
+    doors_perform(doors_entered, queue, is_barrier, run_work, work);
     doors_work_drop(work);
 }
 

@@ -53,7 +53,7 @@ IN_CALLER bool is_for_dispatch(void) { return is_called_by(doors_dispatch); }
 
 IN_CALLER doors_session *with(uint32_t door) {
     if (is_for_dispatch()) return NULL;
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     return session && (session->open & door) ? session : NULL;
 }
 

@@ -47,21 +47,12 @@ static bool is_lock(uintptr_t address) {
     return is_lock;
 }
 
-// Whether the thread can stop inside its step.
-static bool can_stop(doors_session *session) {
-    doors_enter(NULL);
-    bool can_stop = callbacks.can_stop(session->owner);
-    doors_enter(session);
-    return can_stop;
-}
-
-// The session, if the program's own code calls, perhaps by way of Foundation, and its thread can stop.
+// The session, if the program's own code calls, perhaps by way of Foundation.
 IN_CALLER doors_session *locking(void) {
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     if (!session || !(session->open & doors_locks)) return NULL;
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    if (!is_in(program, caller) && !is_lock(caller)) return NULL;
-    return can_stop(session) ? session : NULL;
+    return is_in(program, caller) || is_lock(caller) ? session : NULL;
 }
 
 // Calls the simulation, with the doors shut.
@@ -72,66 +63,43 @@ IN_CALLER doors_session *locking(void) {
         doors_enter(session);               \
     } while (0)
 
-// Waits until the lock is free and takes it; `false`: the thread can't stop any more.
-static bool take(doors_session *session, doors_lock kind, void *lock) {
-    bool is_taken;
-    TELL(session, take(session->owner, kind, lock) ? (is_taken = true) : (is_taken = false));
-    return is_taken;
-}
+// The same, for the simulation's answer.
+#define ASKED(session, call) ({ doors_enter(NULL); __auto_type answer = callbacks.call; doors_enter(session); answer; })
 
-// After a real attempt to take it.
-static int attempted(doors_session *session, void *lock, int result) {
-    if (session && result == 0) TELL(session, note(session->owner, lock, true));
+// Tells what a real function has done to a lock.
+static int noted(doors_session *session, void *lock, int result, bool is_taken) {
+    if (result == 0) TELL(session, note(session->owner, lock, is_taken));
     return result;
 }
 
-static int released(doors_session *session, void *lock, int result) {
-    if (session && result == 0) TELL(session, note(session->owner, lock, false));
-    return result;
-}
+#define TAKES(name, type, kind)                                                    \
+    REPLACE(int, name, type *lock) {                                               \
+        doors_session *session = locking();                                        \
+        if (session && ASKED(session, take(session->owner, kind, lock))) return 0; \
+        return real_##name()(lock);                                                \
+    }
+#define TRIES(name, type)                                                          \
+    REPLACE(int, name, type *lock) {                                               \
+        doors_session *session = locking();                                        \
+        if (!session) return real_##name()(lock);                                  \
+        TELL(session, stop(session->owner));                                       \
+        return noted(session, lock, real_##name()(lock), true);                    \
+    }
+#define RELEASES(name, type)                                                       \
+    REPLACE(int, name, type *lock) {                                               \
+        doors_session *session = locking();                                        \
+        if (!session) return real_##name()(lock);                                  \
+        return noted(session, lock, real_##name()(lock), false);                   \
+    }
 
-REPLACE(int, pthread_mutex_lock, pthread_mutex_t *mutex) {
-    doors_session *session = locking();
-    return session && take(session, doors_lock_mutex, mutex) ? 0 : real_pthread_mutex_lock()(mutex);
-}
-
-REPLACE(int, pthread_mutex_trylock, pthread_mutex_t *mutex) {
-    doors_session *session = locking();
-    if (session) TELL(session, stop(session->owner));
-    return attempted(session, mutex, real_pthread_mutex_trylock()(mutex));
-}
-
-REPLACE(int, pthread_mutex_unlock, pthread_mutex_t *mutex) {
-    doors_session *session = locking();
-    return released(session, mutex, real_pthread_mutex_unlock()(mutex));
-}
-
-REPLACE(int, pthread_rwlock_rdlock, pthread_rwlock_t *lock) {
-    doors_session *session = locking();
-    return session && take(session, doors_lock_read, lock) ? 0 : real_pthread_rwlock_rdlock()(lock);
-}
-
-REPLACE(int, pthread_rwlock_wrlock, pthread_rwlock_t *lock) {
-    doors_session *session = locking();
-    return session && take(session, doors_lock_write, lock) ? 0 : real_pthread_rwlock_wrlock()(lock);
-}
-
-REPLACE(int, pthread_rwlock_tryrdlock, pthread_rwlock_t *lock) {
-    doors_session *session = locking();
-    if (session) TELL(session, stop(session->owner));
-    return real_pthread_rwlock_tryrdlock()(lock);
-}
-
-REPLACE(int, pthread_rwlock_trywrlock, pthread_rwlock_t *lock) {
-    doors_session *session = locking();
-    if (session) TELL(session, stop(session->owner));
-    return attempted(session, lock, real_pthread_rwlock_trywrlock()(lock));
-}
-
-REPLACE(int, pthread_rwlock_unlock, pthread_rwlock_t *lock) {
-    doors_session *session = locking();
-    return released(session, lock, real_pthread_rwlock_unlock()(lock));
-}
+TAKES(pthread_mutex_lock, pthread_mutex_t, doors_lock_mutex)
+TAKES(pthread_rwlock_rdlock, pthread_rwlock_t, doors_lock_read)
+TAKES(pthread_rwlock_wrlock, pthread_rwlock_t, doors_lock_write)
+TRIES(pthread_mutex_trylock, pthread_mutex_t)
+TRIES(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+TRIES(pthread_rwlock_trywrlock, pthread_rwlock_t)
+RELEASES(pthread_mutex_unlock, pthread_mutex_t)
+RELEASES(pthread_rwlock_unlock, pthread_rwlock_t)
 
 // 16. Random numbers
 
@@ -145,7 +113,7 @@ static uint64_t draw(doors_session *session) {
 }
 
 static doors_session *drawing(void) {
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     return session && session->open & doors_random ? session : NULL;
 }
 
@@ -185,15 +153,13 @@ REPLACE(void, _foundation_uuid_generate_random, uint8_t *uuid) {
 
 // Not declared by `unistd.h` here, since it takes any number of arguments, which are where these six are.
 REPLACE(long, syscall, long number, long first, long second, long third, long fourth, long fifth, long sixth) {
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     if (session && number == SYS_getrandom && session->open & doors_random) {
         fill(session, (void *)first, (size_t)second);
         return second;
     }
-    bool locks = number == SYS_futex && (second & FUTEX_CMD_MASK) == FUTEX_LOCK_PI;
-    if (session && locks && session->open & doors_locks && can_stop(session)) {
-        if (take(session, doors_lock_owned, (void *)first)) return 0;
-    }
+    bool locks = session && number == SYS_futex && (second & FUTEX_CMD_MASK) == FUTEX_LOCK_PI && session->open & doors_locks;
+    if (locks && ASKED(session, take(session->owner, doors_lock_owned, (void *)first))) return 0;
     return real_syscall()(number, first, second, third, fourth, fifth, sixth);
 }
 
@@ -239,15 +205,16 @@ void doors_take(void *mutex) { real_pthread_mutex_lock()(mutex); }
 
 // Conditions: the simulation lets threads wait. A thread that it doesn't drive waits in the real one, which is signalled, too.
 
+// -1: the thread can't stop.
 static int await(doors_session *session, pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t limit) {
-    bool is_signalled;
-    TELL(session, wait(session->owner, condition, mutex, limit) ? (is_signalled = true) : (is_signalled = false));
-    return is_signalled ? 0 : ETIMEDOUT;
+    doors_wake wake = ASKED(session, wait(session->owner, condition, mutex, limit));
+    return wake == doors_signalled ? 0 : wake == doors_late ? ETIMEDOUT : -1;
 }
 
 REPLACE(int, pthread_cond_wait, pthread_cond_t *condition, pthread_mutex_t *mutex) {
     doors_session *session = locking();
-    return session ? await(session, condition, mutex, -1) : real_pthread_cond_wait()(condition, mutex);
+    int result = session ? await(session, condition, mutex, -1) : -1;
+    return result < 0 ? real_pthread_cond_wait()(condition, mutex) : result;
 }
 
 REPLACE(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *limit) {
@@ -260,7 +227,8 @@ REPLACE(int, pthread_cond_timedwait, pthread_cond_t *condition, pthread_mutex_t 
     struct timespec now;
     clock_gettime(limit->tv_sec < 900000000 ? CLOCK_MONOTONIC : CLOCK_REALTIME, &now);
     int64_t left = (limit->tv_sec - now.tv_sec) * INT64_C(1000000000) + limit->tv_nsec - now.tv_nsec;
-    return await(session, condition, mutex, left > 0 ? left : 0);
+    int result = await(session, condition, mutex, left > 0 ? left : 0);
+    return result < 0 ? real_pthread_cond_timedwait()(condition, mutex, limit) : result;
 }
 
 REPLACE(int, pthread_cond_signal, pthread_cond_t *condition) {

@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
+// The session whose doors are open on this thread. No function returns it here: locks ask for it in each call of the program.
+extern _Thread_local doors_session *doors_entered;
+
 // Defines `real_name()`, which returns a function that was found when the program started, so that no step waits for the loader's lock;
 // or at its first call, which may come before that. NULL: there is none. The result may begin with a calling convention.
 #define FOUND(result, name, look_up, ...)                                                \

@@ -18,7 +18,7 @@ _Thread_local doors_thread_place doors_where;
 static void *serial_class, *concurrent_class, *global_class;
 
 static bool is_on_main_actor(void) {
-    doors_session *session = doors_current();
+    doors_session *session = doors_entered;
     return session && session->main.identity && doors_current_executor().identity == session->main.identity;
 }
 

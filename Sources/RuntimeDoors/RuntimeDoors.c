@@ -12,24 +12,24 @@
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context))
 
-static _Thread_local doors_session *current;
+_Thread_local doors_session *doors_entered;
 // Written once before a session exists; a session is handed to other threads only after that.
 static doors_callbacks callbacks;
 
 static doors_session *with(uint32_t door) {
-    doors_session *session = current;
+    doors_session *session = doors_entered;
     return session && (session->open & door) ? session : NULL;
 }
 
-doors_session *doors_current(void) { return current; }
+doors_session *doors_current(void) { return doors_entered; }
 
 static void hook(int change);
 static bool is_hooked(const doors_session *session) { return session && session->open & (doors_main | doors_leaving); }
 
 doors_session *doors_enter(doors_session *session) {
-    doors_session *before = current;
+    doors_session *before = doors_entered;
     if (is_hooked(before) != is_hooked(session)) hook(is_hooked(session) ? 1 : -1);
-    current = session;
+    doors_entered = session;
     return before;
 }
 
@@ -81,7 +81,7 @@ static doors_executor retained(doors_executor executor) {
 }
 
 REPLACE(SWIFT created, swift_task_create, size_t flags, option *options, void *type, void *entry, void *context) {
-    doors_session *session = current;
+    doors_session *session = doors_entered;
     if (!session) return real_swift_task_create()(flags, options, type, entry, context);
     bool is_driven = session->open & doors_tasks, has_executor = false;
     option *preference = NULL;

@@ -16,18 +16,19 @@ enum { doors_locks = 8192, doors_random = 16384 };
 
 typedef enum { doors_lock_mutex, doors_lock_read, doors_lock_write, doors_lock_owned } doors_lock;
 
+/// How a thread's wait for a condition ended: in time, too late, or not at all, since the thread can't stop.
+typedef enum { doors_signalled, doors_late, doors_undriven } doors_wake;
+
 /// The callbacks of the doors to a simulation; times are in nanoseconds, -1: without end.
 typedef struct {
-    /// Whether this thread can stop.
-    bool (*_Nonnull can_stop)(void *_Nonnull owner);
     /// A call begins whose effect other steps may see.
     void (*_Nonnull stop)(void *_Nonnull owner);
-    /// Takes a lock when it is free; returns `false` if the thread can't wait for it any more.
+    /// Takes a lock when it is free; returns `false` if the thread can't stop.
     bool (*_Nonnull take)(void *_Nonnull owner, doors_lock, void *_Nonnull lock);
     /// A lock was taken or released.
     void (*_Nonnull note)(void *_Nonnull owner, void *_Nonnull lock, bool is_taken);
-    /// Releases a mutex, waits for a condition and takes the mutex again; returns whether it was signalled in time.
-    bool (*_Nonnull wait)(void *_Nonnull owner, void *_Nonnull condition, void *_Nonnull mutex, int64_t duration);
+    /// Releases a mutex, waits for a condition and takes the mutex again.
+    doors_wake (*_Nonnull wait)(void *_Nonnull owner, void *_Nonnull condition, void *_Nonnull mutex, int64_t duration);
     void (*_Nonnull signal)(void *_Nonnull owner, void *_Nonnull condition, bool is_broadcast);
 } doors_lock_callbacks;
 
