@@ -65,9 +65,7 @@ extension Engine.State {
     /// Picks the next step; uses the chooser only if there is more than one candidate.
     mutating func next(time: TimeModel, stepLimit: Int) -> Engine.Next {
         (isInStep, process) = (false, nil)
-        guard failure == nil, escape == nil, tasks.unfinished > 0, steps < stepLimit || !hasReached(stepLimit) else {
-            return .stop
-        }
+        guard failure == nil, escape == nil, tasks.unfinished > 0, !choices.hasReached(stepLimit) else { return .stop }
         guard resumptions.isEmpty else { return .resume(takeResumptions()) }
         let offer = findCandidates(time: time, stepLimit: stepLimit)
         // Nothing can run, or only time can move.
@@ -78,10 +76,7 @@ extension Engine.State {
         guard !candidates.isEmpty else { return .stop }
         if stop == steps + 1 { return stopHere() }
         let pick = pick(offer, stepLimit: stepLimit)
-        steps += 1
-        blackBox?.begin(step: steps)
-        fingerprint.mix(candidateTasks[pick])
-        fingerprint.mix(candidateTasks.count)
+        choices.begin(candidateTasks[pick], among: candidateTasks.count)
         guard candidates[pick] != Self.timeIndex else { return .resume(advance(pick)) }
         return .run(take(pick))
     }
@@ -89,20 +84,12 @@ extension Engine.State {
     /// Uses the chooser; at the step limit, a schedule that keeps passing over a task is made fair.
     private mutating func pick(_ offer: Offer, stepLimit: Int) -> Int {
         guard steps < stepLimit else {
-            omissions.insert(.starvation)
+            choices.omit(.starvation)
             return 0
         }
         // From the hold on, the recorded choices don't fit.
         guard candidates.count > 1, hold.map({ steps + 1 < $0.from }) ?? true else { return 0 }
-        let pick = chooser.choose(among: candidateTasks, offer)
-        append(choice: pick)
-        if offer.isOverdue, pick > 0 { isUnfair = true }
-        return pick
-    }
-
-    /// Whether the execution has gone on for too long; an unfair one may take as many steps again, to end fairly.
-    func hasReached(_ stepLimit: Int) -> Bool {
-        (isUnfair ? steps / 2 : steps) >= stepLimit
+        return choices.pick(among: candidateTasks, offer)
     }
 
     private mutating func take(_ pick: Int) -> Engine.Entry {
@@ -128,7 +115,7 @@ extension Engine.State {
         }
         guard let earlier else { return }
         let (task, other) = (name(of: entry.task), name(of: earlier.task))
-        recorder?.noteOvertaking(task, of: other, on: lanes[entry.lane].name, at: steps)
+        recorder?.noteOvertaking(task, of: other, on: lanes[entry.lane].name, at: choices.steps)
     }
 
     /// - Parameter lane: Where it runs; `nil`: time moves on.
@@ -138,7 +125,7 @@ extension Engine.State {
         let candidates = candidateTasks.map { $0 == Self.timeTask ? "" : name(of: $0) }
         recorder?.begin(
             Trace.Step(
-                number: steps, task: task, place: place, time: clock.now,
+                number: choices.steps, task: task, place: place, time: clock.now,
                 candidates: candidates, pick: pick, passedOver: passedOver),
             lane: lane ?? Self.timeTask)
     }
@@ -157,7 +144,7 @@ extension Engine.State {
             // A step that sleeps beside threads that stay stopped probably waits for what one of them holds.
             return sleepers.isEmpty || !stoppedThreads.isEmpty ? .stop : .awaitSleeper
         }
-        steps += 1
+        choices.beginLate()
         return .run(take(0))
     }
 }

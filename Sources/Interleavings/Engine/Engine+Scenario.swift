@@ -11,7 +11,7 @@ extension Engine {
         expectHome("simulation.spawn")
         return state.withLock { state in
             guard state.phase != .over else { return (0, name) }
-            state.fingerprint.mix(name)
+            state.choices.mix(name)
             let name = state.recorder?.unused(name) ?? name
             let process = state.omitted.contains(name) ? state.omission() : process ?? state.process
             let number = state.tasks.announce(Spawned(name: name, place: place, process: process))
@@ -125,6 +125,6 @@ extension Engine {
 
     func choose(_ count: Int) -> Int {
         expectHome("simulation.choose")
-        return state.withLock { $0.phase != .running ? 0 : $0.value(below: count) }
+        return state.withLock { $0.phase != .running ? 0 : $0.choices.value(below: count) }
     }
 }

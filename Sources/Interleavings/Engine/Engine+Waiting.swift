@@ -75,7 +75,7 @@ extension Engine.State {
         record(pick, task: "", lane: nil)
         if recorder != nil, let waiting = candidateTasks.first(where: { $0 != Self.timeTask }), let first = due.first {
             let (timer, task) = (name(of: first.suspension, first.sleeper), name(of: waiting))
-            recorder?.noteEarly(timer: timer, before: task, at: steps)
+            recorder?.noteEarly(timer: timer, before: task, at: choices.steps)
         }
         return due.map { .waited($0.suspension, .due) }
     }
@@ -86,18 +86,8 @@ extension Engine.State {
         var waiting = running.filter { !idleWaiters[$0].waitsForTimers }
         if waiting.isEmpty, !hasRunningTimer() { waiting = running }
         guard !waiting.isEmpty else { return nil }
-        let pick = value(below: waiting.count)
+        let pick = choices.value(below: waiting.count)
         return .waited(idleWaiters.remove(at: waiting[pick]).suspension, .due)
-    }
-
-    /// Gets a number from the chooser, if there is a choice.
-    mutating func value(below count: Int) -> Int {
-        guard count > 1 else { return 0 }
-        let pick = chooser.value(below: count)
-        append(choice: pick)
-        fingerprint.mix(pick)
-        fingerprint.mix(count)
-        return pick
     }
 
     /// Takes the tasks whose wait ended before they suspended.

@@ -55,7 +55,7 @@ extension Engine.State {
         if candidates.isEmpty || time == .anytime {
             add(Self.timeIndex, Self.timeTask)
         } else {
-            omissions.insert(.earlyTimer)
+            choices.omit(.earlyTimer)
         }
     }
 

@@ -13,13 +13,13 @@ extension Engine.State {
 
     /// The whole schedule of a stopped replay; `nil`: the replay wasn't stopped.
     var stoppedReplay: [Int]? {
-        guard case .replay(let replay) = chooser, (failure as? ExplorationProblem)?.code == .stopped else { return nil }
+        guard case .replay(let replay) = choices.chooser, (failure as? ExplorationProblem)?.code == .stopped else { return nil }
         return replay.choices
     }
 
     /// Describes the next task, and what each of the others waits for and since which step.
     private var standstill: ExplorationProblem {
-        let next: Int = if case .replay(let replay) = chooser { replay.upcoming(among: candidates.count) } else { 0 }
+        let next: Int = if case .replay(let replay) = choices.chooser { replay.upcoming(among: candidates.count) } else { 0 }
         let index = candidates[next]
         let states = working(next: index) + waiting(besides: Set(lanes.ready.map { name(of: $0.task) }))
         let first = index == Self.timeIndex ? ["    next, time moves on"] : []

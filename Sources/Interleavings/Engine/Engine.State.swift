@@ -72,7 +72,7 @@ extension Engine {
 
     /// The state of one execution, guarded by the engine's lock.
     struct State: Sendable {
-        var chooser: Chooser
+        var choices: Choices
         var lanes: Lanes
         var clock: Clock
         var tasks = Tasks()
@@ -100,7 +100,6 @@ extension Engine {
         var thawedAt = 0
 
         let machine: MachineModel
-        var steps = 0
         /// Whether a step is running; between steps, sleeps and waits end in any order.
         var isInStep = false
         /// The step before which a replay stops; `nil`: it has already stopped, or runs to its end.
@@ -110,20 +109,14 @@ extension Engine {
         var isHolding = false
         /// The step at which winding down is given up.
         var endLimit = Int.max
-        /// An overdue task was passed over, as only an exhaustive exploration does.
-        var isUnfair = false
         /// The task of the last step.
         var lastTask = Self.timeTask
         /// Indices into `ready`, and the tasks there; kept to reuse their storage.
         var candidates: [Int] = []
         var candidateTasks: [Int] = []
 
-        private(set) var choices: [Int] = []
-        let blackBox: BlackBox?
         /// The spawned tasks that never begin.
         let omitted: Set<String>
-        var omissions: Omissions = []
-        var fingerprint = Fingerprint()
         var recorder: Recorder?
         var failure: (any Error)?
         var escape: (detail: String, tasks: [String], callSite: (@Sendable () -> String?)?)?
@@ -132,10 +125,9 @@ extension Engine {
             chooser: Chooser, ordering: ActorOrdering = .arrival, machine: MachineModel = .fair, blackBox: BlackBox? = nil,
             omitted: Set<String> = [], records: Bool, now: Duration = .zero
         ) {
-            self.chooser = chooser
+            choices = Choices(chooser, blackBox)
             (lanes, clock) = (Lanes(ordering), Clock(now: now))
             self.machine = machine
-            self.blackBox = blackBox
             self.omitted = omitted
             recorder = records ? Recorder() : nil
             let replay: Replay? = if case .replay(let replay) = chooser { replay } else { nil }
@@ -148,10 +140,7 @@ extension Engine {
             phase = .over
         }
 
-        mutating func append(choice: Int) {
-            choices.append(choice)
-            blackBox?.append(choice)
-        }
+        var steps: Int { choices.steps }
 
         /// The first spawned task whose error fails the execution: nothing read the error, and everything else succeeded.
         var taskWithUnreadError: Engine.Spawned? {

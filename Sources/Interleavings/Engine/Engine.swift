@@ -86,7 +86,7 @@ final class Engine: Sendable {
                 state.noteWait(.yield, of: state.lastTask)
                 return true
             }
-            if job.isDrain { state.omissions.insert(actor == nil ? .queuedCalls : .queuedReturns) }
+            if job.isDrain { state.choices.omit(actor == nil ? .queuedCalls : .queuedReturns) }
             state.endSleep(of: job.identity)
             let task = state.task(job.identity, hops: isHop)
             let process = job.identity == 0 ? state.process : state.tasks.process(of: task)

@@ -28,12 +28,12 @@ extension Execution {
             doubted = error == nil ? [] : state.tasks.doubted
             whereabouts = isDeadlock || !doubted.isEmpty ? state.whereabouts : [:]
             self.error = (error as? ExplorationProblem)?.adding(whereabouts) ?? error
-            choices = state.stoppedReplay ?? state.choices
+            choices = state.stoppedReplay ?? state.choices.made
             steps = state.steps
-            fingerprint = state.fingerprint
+            fingerprint = state.choices.fingerprint
             trace = state.recorder?.trace ?? Trace()
-            chooser = state.chooser
-            omissions = state.omissions.union(state.escape == nil ? [] : .escape)
+            chooser = state.choices.chooser
+            omissions = state.choices.omissions.union(state.escape == nil ? [] : .escape)
             endsHastily = state.tasks.haste == .ended
             self.hasWaited = hasWaited
         }
@@ -90,7 +90,7 @@ extension Engine.State {
         }
         if let failure { return failure }
         if tasks.unfinished == 0 { return nil }
-        guard !hasReached(stepLimit) else {
+        guard !choices.hasReached(stepLimit) else {
             return ExplorationProblem(.livelock, tasks: recorder?.trace.recentTasks ?? [], detail: "\(steps)")
         }
         // The gate was shut when nothing could run.

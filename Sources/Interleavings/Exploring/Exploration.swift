@@ -97,7 +97,7 @@ struct Exploration: Sendable {
         let (settings, present, planned) = (settings, present, planned)
         return Watchdog.Moment(engine: engine) { error in
             let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
-            let choices = Schedule(choices: engine.state.withLock { $0.choices }).choices
+            let choices = Schedule(choices: engine.state.withLock { $0.choices.made }).choices
             return ScheduleFailure(
                 underlying: error, choices: choices, number: present.number, planned: planned, strategy: present.strategy,
                 seed: present.seed, trace: Trace(), settings: settings)

@@ -46,7 +46,7 @@ final class ControlledThreads: Sendable {
         case .asleep:
             engine.state.withLock { state in
                 state.sleepers.append(Engine.Sleeper(thread: thread, entry: entry))
-                state.omissions.insert(.sleepingStep)
+                state.choices.omit(.sleepingStep)
             }
             return false
         }
