@@ -8,8 +8,8 @@ import TokenServiceConcurrency
 /// addresses: the caller's stack keeps a lock alive as long as it is used.
 final class DrivenLocks: Sendable {
     private struct State {
-        /// The tasks that hold locks, by the engine's numbers.
-        var holders: [UInt: Int] = [:]
+        /// The locks that tasks hold, by the engine's numbers; few, so that a dictionary would be slower.
+        var holders: [(lock: UInt, task: Int)] = []
         /// In the order in which code used them first.
         var names: [UInt: Int] = [:]
         /// The threads that wait for a condition, in the order in which they came.
@@ -68,11 +68,14 @@ final class DrivenLocks: Sendable {
     }
 
     fileprivate func holder(of lock: UnsafeMutableRawPointer) -> Int? {
-        state.withLock { $0.holders[UInt(bitPattern: lock)] }
+        state.withLock { $0.holders.first { $0.lock == UInt(bitPattern: lock) }?.task }
     }
 
     private func setHolder(of lock: UnsafeMutableRawPointer, to task: Int?) {
-        state.withLock { $0.holders[UInt(bitPattern: lock)] = task }
+        state.withLock { state in
+            state.holders.removeAll { $0.lock == UInt(bitPattern: lock) }
+            if let task { state.holders.append((UInt(bitPattern: lock), task)) }
+        }
     }
 
     private func title(of kind: String, _ object: UnsafeMutableRawPointer) -> String {

@@ -52,7 +52,7 @@ extension Engine {
 
     package var canStop: Bool { ControlledThread.current?.canStop ?? false }
 
-    package func stop() { ControlledThread.current?.pause() }
+    package func stop() { if stopsAtPoints { ControlledThread.current?.pause() } }
 
     package func note(_ text: @autoclosure () -> String) { ControlledThread.current?.note(text()) }
 
