@@ -83,3 +83,26 @@ private struct WarmLoader: TokenLoader, AccessTokenLoader {
 
 /// Keeps a value from being optimised away.
 @inline(never) package func use<Value>(_ value: Value) {}
+
+/// What a caller keeps across a call.
+package protocol Keepable: SendableMetatype {
+    init()
+}
+
+package struct Nothing: Keepable {
+    package init() {}
+}
+
+extension SIMD8: Keepable {}
+extension SIMD16: Keepable {}
+extension SIMD32: Keepable {}
+extension SIMD64: Keepable {}
+
+/// Changes a value in memory, so that a caller that does so before and after a call keeps it in its frame meanwhile.
+@inlinable
+@inline(never)
+package func touch<Value>(_ value: inout Value) {
+    unsafe withUnsafeMutableBytes(of: &value) { bytes in
+        for index in bytes.indices.prefix(1) { unsafe bytes[index] &+= 1 }
+    }
+}

@@ -15,7 +15,46 @@ struct Workload: Sendable {
         self.run = run
     }
 
-    static let all = [
+    static let all =
+        own(keeping: Nothing.self) + own(keeping: SIMD8<UInt64>.self) + own(keeping: SIMD16<UInt64>.self)
+        + own(keeping: SIMD32<UInt64>.self) + own(keeping: SIMD64<UInt64>.self) + others
+
+    /// Callers in tasks of their own, which join a running load and keep a value across the call.
+    private static func own<Kept: Keepable>(keeping kept: Kept.Type) -> [Workload] {
+        let bytes = MemoryLayout<Kept>.size
+        return [
+            Workload("own-\(bytes)") { count in
+                let gate = Gate(callers: count), service = TokenService(loader: gate)
+                let first = Task { try await service.retrieveToken() }
+                while gate.loads == 0 { await Task {}.value }
+                try await answered(after: first, count) {
+                    Task {
+                        var kept = Kept()
+                        touch(&kept)
+                        gate.arrive()
+                        use(try await service.retrieveToken())
+                        touch(&kept)
+                    }
+                }
+            },
+            Workload("own-\(bytes)-task-value") { count in
+                let gate = Gate(callers: count), service = AwaitedTaskService(loader: gate)
+                let first = Task { try await service.retrieveToken() }
+                while gate.loads == 0 { await Task {}.value }
+                try await answered(after: first, count) {
+                    Task {
+                        var kept = Kept()
+                        touch(&kept)
+                        gate.arrive()
+                        use(try await service.retrieveToken())
+                        touch(&kept)
+                    }
+                }
+            },
+        ]
+    }
+
+    private static let others = [
         Workload("hit") { count in
             let service = try await Warm().service
             for _ in 0..<count { use(try await service.retrieveToken()) }
@@ -139,6 +178,16 @@ private func tenants(atLeast count: Int) -> [String] {
 private func reloaded(_ service: TokenService) async throws {
     use(try await service.retrieveToken())
     _ = await service.reset()
+}
+
+/// Waits for a load's first caller and for those that `start` adds, which are answered in their order.
+private func answered(
+    after first: Task<AccessToken, any Error>, _ count: Int, _ start: () -> Task<Void, any Error>
+) async throws {
+    var last: Task<Void, any Error>?
+    for _ in 0..<count { last = start() }
+    use(try await first.value)
+    try await last?.value
 }
 
 /// A loader that has its token at once.

@@ -29,6 +29,8 @@ struct Bound: Sendable {
         Bound(table: "miss", row: "1000", column: "ours ÷ bare tasks", limit: 1.75),
         Bound(table: "miss", row: "10000", column: "ours ÷ Task.value", limit: 1.2),
         Bound(table: "memory-callers", row: "TokenService", column: "each", limit: 1_536),
+        Bound(table: "memory-frames", row: "256 B", column: "TokenService", limit: 1_536),
+        Bound(table: "memory-frames", row: "512 B", column: "TokenService", limit: 2_560),
         Bound(table: "memory-handlers", row: "AccessTokenService", column: "each", limit: 80),
         Bound(table: "cancelling", row: "10000", column: "all ÷ none", limit: 2.5),
         // No call waits for the network while tokens expire.

@@ -53,6 +53,13 @@ extension Suite {
             guard let counted else { return [] }
             add(name, counted.bytes, for: callers, to: &waiting)
         }
+        var frames = Table(id: "memory-frames", title: "Memory of a waiting async caller, by the bytes that it keeps")
+        let rows = [
+            await row(keeping: Nothing.self, callers), await row(keeping: SIMD8<UInt64>.self, callers),
+            await row(keeping: SIMD16<UInt64>.self, callers), await row(keeping: SIMD32<UInt64>.self, callers),
+            await row(keeping: SIMD64<UInt64>.self, callers),
+        ]
+        frames.rows = rows.compactMap(\.self)
         var kept = Table(id: "memory-handlers", title: "Memory of a waiting handler")
         let stage = Stage()
         let shim = AccessTokenService(service: TokenService(environment: .driven(by: stage), loader: Gate(callers: .max)))
@@ -74,7 +81,51 @@ extension Suite {
             guard let counted else { return [] }
             add(name, counted.bytes, for: handlers, to: &kept)
         }
-        return [waiting, kept]
+        return [waiting, frames, kept]
+    }
+
+    /// The memory of a caller that keeps a value across the call.
+    private static func row<Kept: Keepable>(keeping kept: Kept.Type, _ callers: Int) async -> Table.Row? {
+        let stage = Stage()
+        let service = TokenService(environment: .driven(by: stage), loader: Gate(callers: .max))
+        let ours = await bytes(callers, on: stage) {
+            Task(executorPreference: stage) {
+                var kept = Kept()
+                touch(&kept)
+                use(try await service.retrieveToken())
+                touch(&kept)
+            }
+        }
+        let shared = AwaitedTaskService(loader: Gate(callers: .max))
+        let theirs = await bytes(callers, on: stage) {
+            Task(executorPreference: stage) {
+                var kept = Kept()
+                touch(&kept)
+                use(try await shared.retrieveToken())
+                touch(&kept)
+            }
+        }
+        guard let ours, let theirs else { return nil }
+        return Table.Row(
+            name: "\(MemoryLayout<Kept>.size) B",
+            cells: [
+                Table.Cell(column: "TokenService", value: Sample(exactly: ours.rounded()), unit: .bytes),
+                Table.Cell(column: "Task.value", value: Sample(exactly: theirs.rounded()), unit: .bytes),
+                Table.Cell(column: "ours ÷ it", value: Sample(exactly: ours / theirs), unit: .ratio),
+            ])
+    }
+
+    /// The memory that each of so many waiting tasks takes after the first, which starts the load.
+    private static func bytes(_ callers: Int, on stage: Stage, _ start: () -> Void) async -> Double? {
+        start()
+        stage.run()
+        let counted = await Allocations.counted {
+            for _ in 0..<callers {
+                start()
+                stage.run()
+            }
+        }
+        return counted.map { Double($0.bytes) / Double(callers) }
     }
 
     private static func add(_ name: String, _ bytes: Int, for count: Int, to table: inout Table) {
