@@ -15,7 +15,9 @@ struct FoundationWaitTests {
     static var processorSeconds: Double {
         var usage = rusage()
         _ = unsafe getrusage(.init(0), &usage)
-        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+        let seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
+        let microseconds = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
+        return Double(seconds) + Double(microseconds) / 1e6
     }
 
     @Test func `on Linux a wait on a fresh connection keeps a processor busy, and on a used one it costs nothing`() async {
