@@ -59,8 +59,8 @@ public struct RequestProof: Sendable, Hashable {
 
     /// The secrets that no text may show: each header's value, the parts of a signed token, and the nonce.
     package var secrets: [String] {
-        headers.values.flatMap { [$0] + $0.split(separator: ".").filter { $0.utf8.count >= 16 }.map(String.init) }
-            + (nonce.map { [$0] } ?? [])
+        let parts = headers.values.flatMap { $0.split(separator: ".") }.filter { $0.utf8.count >= 16 }
+        return Array(headers.values) + parts.map(String.init) + [nonce].compactMap(\.self)
     }
 }
 

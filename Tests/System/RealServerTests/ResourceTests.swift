@@ -62,7 +62,8 @@ extension RealServerTests {
         try await server.revoke(signedIn, by: server.app)
         let answers = await audience.ask()
         #expect(answers.failures.isEmpty, "\(answers.failures.first.map { "\($0)" } ?? "")")
-        #expect(Set(answers.compactMap { try? $0.get().body }).count == 1, "all callers are the same user")
+        let bodies = answers.compactMap { try? $0.get().body }
+        #expect(Set(bodies).count == 1, "all callers are the same user")
         #expect(try await server.refreshesIssued() == before + 1)
         #expect(try await audience.finish().flights == Flights(loads: 1, successes: 1))
     }

@@ -19,10 +19,11 @@ struct MemoryTests {
         let match = bits(0xC5, 8) + bits(0, 5)
         let bits = beginning + (1...16).flatMap { _ in match }
         let bytes = stride(from: 0, to: bits.count - 7, by: 8).map { start in
-            (0..<8).reduce(UInt8(0)) { $0 | (bits[start + $1] ? 1 << UInt8($1) : 0) }
+            bits[start..<start + 8].reversed().reduce(UInt8(0)) { byte, bit in byte << 1 | (bit ? 1 : 0) }
         }
         // Eight matches take 13 bytes, so the bytes repeat.
-        return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + bytes[..<2] + (0..<260_000).flatMap { _ in bytes[2..<15] }
+        let header: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+        return header + bytes[..<2] + (0..<260_000).flatMap { _ in bytes[2..<15] }
     }
 
     private static func bits(_ code: Int, _ count: Int) -> [Bool] { (0..<count).reversed().map { code >> $0 & 1 == 1 } }

@@ -31,7 +31,8 @@ struct CredentialsTests {
             let loader = try ClientCredentialsLoader(client(method))
             for _ in 1...2 { _ = try await loader.loadToken(replacing: nil) }
         }
-        #expect(headers == ["s2", "s3"].map { "Basic \(Data("me:\($0)".utf8).base64EncodedString())" } + [nil, nil])
+        let credentials = ["s2", "s3"].map { "Basic \(Data("me:\($0)".utf8).base64EncodedString())" }
+        #expect(headers == credentials + [nil, nil])
         let forms = transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(forms.map { $0.hasSuffix("client_secret=s4") } == [false, false, true, false])
         #expect(forms.last?.hasSuffix("client_secret=s5") == true)

@@ -125,8 +125,8 @@ struct ProvidersAnswersTests {
     static let dated = ["Content-Type": "application/json", "Date": "Sat, 28 Nov 2026 11:00:00 GMT"]
 
     // Square and Zoho; Azure's IMDS and ADFS; Strava; Facebook. Zero is "never" with GoToSocial and Mailchimp.
-    @Test(arguments: [
-        (#""expires_in":3599"#, Duration.seconds(3599)), (#""expires_in":"3599""#, .seconds(3599)),
+    static let lifetimes: [(String, Duration)] = [
+        (#""expires_in":3599"#, .seconds(3599)), (#""expires_in":"3599""#, .seconds(3599)),
         (#""expires_in":3599,"expires_on":"1795870799""#, .seconds(3599)), (#""expires_on":"1795870799""#, .seconds(3599)),
         (#""expires_at":1795870799"#, .seconds(3599)), (#""expires_at":1795870799000"#, .seconds(3599)),
         (#""expires_at":"2026-12-28T12:00:00Z""#, .seconds(30 * 86_400)),
@@ -141,7 +141,9 @@ struct ProvidersAnswersTests {
         (#""expires_at":"2025-01-01T00:00:00Z""#, .seconds(300)), (#""expires_at":{}"#, .seconds(300)),
         (#""expires_at":"1e999""#, .seconds(300)), (#""expires_at":1e300"#, .seconds(315_360_000)),
         (#""expires_in":60,"expires_at":1795870799"#, .seconds(60)),
-    ])
+    ]
+
+    @Test(arguments: lifetimes)
     func `a lifetime is found in each member where servers write it`(members: String, lifetime: Duration) async throws {
         let body = #"{"access_token":"a","token_type":"Bearer",\#(members)}"#
         #expect(try await token(TransportResponse(body)).lifetime == lifetime)

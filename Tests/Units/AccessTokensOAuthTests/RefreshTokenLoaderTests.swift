@@ -69,7 +69,8 @@ struct RefreshTokenLoaderTests {
     func `a scope that may shrink is never widened`(wanted: String?, granted: String?, sent: String?) async throws {
         let previous = AccessToken("old", scope: granted, refreshToken: "r")
         let form = try await form(scope: wanted, scopeMayShrink: true, replacing: previous)
-        #expect(form == "grant_type=refresh_token&refresh_token=r" + (sent.map { "&scope=\($0)" } ?? ""))
+        let scope = sent.map { "&scope=\($0)" } ?? ""
+        #expect(form == "grant_type=refresh_token&refresh_token=r\(scope)")
     }
 
     @Test func `a scope that has shrunk to nothing is an error, not a request for all`() async throws {

@@ -37,7 +37,8 @@ struct RotationTests {
             #expect(values == ["token \(round)"])
             clock.advance(by: .seconds(60))
         }
-        #expect(server.received == (0..<100).map(String.init))
+        let sent = (0..<100).map { "\($0)" }
+        #expect(server.received == sent)
     }
 
     // RFC 6749 §5.1: the lifetime began when the server answered, so its start is taken as the time of the request.
