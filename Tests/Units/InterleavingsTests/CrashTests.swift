@@ -103,6 +103,28 @@ import Musl
         let left = BlackBoxFile.takeLeft(by: "", of: package)
         #expect(left.count == 1 && left.first?.text?.contains("CrashTests.swift:2.\n") == true)
     }
+
+    // All explored tests make their explorations in one line of the trait.
+    @Test func `in one of two whole tests are drawn by that test's next run, not by the other's`() async throws {
+        let package = Self.newPackage(), picture = "the schedule in which an earlier run ended"
+        let first = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [package = package as String] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package, at: "Suite/one()") { Interleavings_abort() }
+        }
+        let told = String(decoding: first?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(told.contains("of the exploration at Suite/one().\n"), "\(told)")
+        let other = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [package = package as String] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package, at: "Suite/two()") {}
+        }
+        #expect(other?.standardErrorContent.isEmpty == true)
+        let same = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [package = package as String] in
+            try await exploreUntil(.random(seed: 7), line: 1, of: package, at: "Suite/one()") {}
+        }
+        let drawn = String(decoding: same?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(drawn.contains(picture), "\(drawn)")
+    }
     #endif
 
     @Test func `print the command that runs the test again, where it is known`() async throws {
@@ -237,11 +259,11 @@ import Musl
 
 /// Explores two tasks, one of which ends the process if it was overtaken twice.
 private func exploreUntil(
-    _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, of package: String? = nil,
+    _ strategy: Strategy, isFine: Bool = false, line: UInt = #line, of package: String? = nil, at place: String? = nil,
     _ end: @escaping @Sendable () async -> Void
 ) async throws {
     var overrides = Overrides.current
-    overrides.package = package ?? overrides.package
+    (overrides.package, overrides.place) = (package ?? overrides.package, place)
     try await Overrides.$current.withValue(overrides) {
         try await explore(
             strategy, granularity: isFine ? .accesses : .jobs,
