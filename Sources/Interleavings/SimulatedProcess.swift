@@ -53,6 +53,6 @@ public struct SimulatedProcess: Sendable {
 
     /// Freezes the process for good; the execution doesn't wait for its tasks that haven't ended.
     ///
-    /// After the execution they are cancelled and run to their ends, so that nothing is left behind.
+    /// After the execution its spawned tasks are cancelled, and what can run does. A plain task that sleeps stays asleep.
     public func kill() { simulation.engine.set(.killed, of: number) }
 }

@@ -12,12 +12,12 @@ import TokenServiceConcurrency
 ///
 /// - The body stays as it is. `#expect`, `#require`, `withKnownIssue`, `confirmation` and `Issue.record` decide in each schedule
 ///   whether it fails; the first that does is shrunk and is one issue, as with ``ExplorationTrait``, whose variables apply here, too.
-///   A known issue is reported once. An attachment is recorded in each schedule that comes to it, and a time limit is one for
-///   all schedules.
+///   With Swift 6.3, a known issue fails nothing and is reported once. An attachment is recorded in each schedule that reaches
+///   it, and a time limit covers all schedules together.
 /// - Each schedule creates the suite's instance anew: its `init` and `deinit` run every time, and so do traits with a scope that
 ///   come after this one. Traits that come before it provide their scope once.
-/// - A schedule ends with the body. What the test leaves running is given up, as at the end of a process. What outlives a
-///   schedule, such as a global variable or a file, must be reset in the body or in `init`.
+/// - A schedule ends with the body. Leftover work that can run does so, without checks; a task that sleeps stays asleep unless it
+///   is cancelled. What outlives a schedule, such as a global variable or a file, must be reset in the body or in `init`.
 /// - Each case of a parameterised test is explored for itself. In a test with its own trait, the suite's is ignored; `.explored(schedules: 0)`
 ///   leaves a test as it is. A test with only one order runs once.
 ///

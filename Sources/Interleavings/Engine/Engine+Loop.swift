@@ -133,7 +133,7 @@ extension Engine.State {
     /// The threads that have stopped inside a step.
     var stoppedThreads: [Engine.Entry] { lanes.ready.filter(\.isThread) }
 
-    /// Picks the next step while the execution is winding down: waiting tasks are cancelled, then the oldest runnable work runs.
+    /// Picks the next step while the execution is winding down: waits that can throw end, then the oldest runnable work runs.
     mutating func nextToEnd() -> Engine.Next {
         guard steps < endLimit else { return .stop }
         giveUpWaiting()

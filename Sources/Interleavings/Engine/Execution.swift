@@ -45,7 +45,9 @@ struct Execution: Sendable {
         return outcome
     }
 
-    /// Ends everything that the scenario left behind: cancels its tasks, wakes sleepers, and runs all runnable work.
+    /// Ends what the scenario left behind: cancels its spawned tasks, ends the waits that can throw, and runs all runnable work.
+    ///
+    /// Other sleepers stay asleep.
     ///
     /// - Returns: How many threads wait for what can't come any more and stay asleep; whether there are others that don't end, or
     ///   too many.
