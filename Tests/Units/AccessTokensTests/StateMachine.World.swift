@@ -92,8 +92,8 @@ struct World: Sendable {
     let demands: Bool
     /// Whether the current event's caller insists on a load.
     var insists = false
-    /// How many acts of the program the machine has yet to learn of, at most.
-    private static let pendingActs = 2
+    /// How many acts of the program the machine has yet to learn of, at most; with a store one, or the states fill the memory.
+    private var pendingActs: Int { machine.keeper.hasStore ? 1 : 2 }
 
     init(
         callers: Int, isRepeatable: Bool, hasStore: Bool = false, drains: Bool = false, actsOutside: Bool = false,
@@ -168,7 +168,7 @@ struct World: Sendable {
         if machine.state.cached != nil || machine.reserve != nil { events.append(.invalidateCurrent) }
         if refused != nil { events.append(.invalidateOlder) }
         if drains { events.append(machine.isDrained ? .resume : .drain) }
-        if actsOutside, lobby.notices.count < Self.pendingActs {
+        if actsOutside, lobby.notices.count < pendingActs {
             for act in Act.allCases where act != .refuses || refusable != nil {
                 events.append(.act(act))
                 if meanwhile == nil { events.append(.actMeanwhile(act)) }
