@@ -22,8 +22,8 @@ import Glibc
         #if compiler(<6.3)
         guard way != .source else { return #expect(problem.detail.hasPrefix("'Anna' \(way.deed)"), "\(problem)") }
         #endif
-        // The calls of a run loop's functions can't be followed either.
-        guard way != .runLoopTimer else { return #expect(problem.detail == "'Anna' \(way.deed)", "\(problem)") }
+        // The calls of a run loop's functions can be followed or not, as the program's code around them is compiled.
+        guard way != .runLoopTimer else { return #expect(problem.detail.hasPrefix("'Anna' \(way.deed)"), "\(problem)") }
         #expect(problem.detail.hasPrefix("'Anna' \(way.deed), in "), "\(problem)")
         #if DEBUG
         // The optimizer turns a call at a function's end into a jump; then the caller is named.
@@ -204,7 +204,10 @@ enum WayOut: CaseIterable {
             }
             source.activate()
         case .runLoopTimer:
-            RunLoop.current.add(Timer(timeInterval: 3_600, repeats: false) { _ in }, forMode: .common)
+            let timer = Timer(timeInterval: 3_600, repeats: false) { _ in }
+            RunLoop.current.add(timer, forMode: .common)
+            // A timer that stayed would hide a later one of this thread: a run loop is only set for its earliest.
+            timer.invalidate()
             end()
         case .group: DispatchQueue.global().async(group: DispatchGroup()) { end() }
         case .notification: DispatchGroup().notify(queue: .global()) { end() }
