@@ -30,9 +30,6 @@ public struct DrainResult: Sendable {
     public let hasEnded: Bool
 
     /// The last change of each store that isn't known to have taken effect.
-    ///
-    /// With a grant that services of several processes share there is none: such a service is under way until its record has the
-    /// change.
     public let unsaved: [UnsavedChange]
 
     /// Whether the program can end without a loss: everything has ended and is saved.

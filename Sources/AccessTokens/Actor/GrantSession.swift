@@ -187,15 +187,12 @@ extension TokenService {
     }
 
     fileprivate func handOverDisplaced(forFlightOf generation: Int) -> Bool {
-        guard let session = ties?.session else { return true }
-        if machine.keeper.operations.isEmpty { handOver(session.takeDisplaced()) }
+        if machine.keeper.operations.isEmpty { handOver(ties?.session?.takeDisplaced() ?? []) }
         // Asked only after the fences that come first.
-        let end = step { machine, _ in
-            let end = session.takeEnd()
-            if let end { machine.sharedSessionEnded(end) }
-            return end
+        step { [session = ties?.session] machine, _ in
+            if let end = session?.takeEnd() { machine.sharedSessionEnded(end) }
         }
-        guard case .overtaken? = end else { return true }
+        // An operation of the store may have ended the session while the flight waited to begin.
         return machine.session.generation == generation
     }
 

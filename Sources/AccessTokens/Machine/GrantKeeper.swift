@@ -45,7 +45,9 @@ struct GrantKeeper: Sendable {
     /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
     private var owesHandOver = false
     /// The last save or removal, if it failed, so that the store is out of date; that of the lender, if there is one.
-    private var failedWrite: FailedWrite?
+    ///
+    /// A flight of a shared record may have written it since. Repeating it then changes nothing.
+    private(set) var unsaved: FailedWrite?
     /// Whether it is unknown what an earlier run left in the store.
     private(set) var isUnread: Bool
     /// Why the store couldn't be read when it was asked last.
@@ -168,7 +170,7 @@ extension GrantKeeper {
     mutating func beginSession(_ number: Int) {
         generation = number
         // A lender tells itself.
-        if !isLent { failedWrite = nil }
+        if !isLent { unsaved = nil }
     }
 
     /// Saves the grant of a sign-in, or removes that of a sign-out; returns whether the flight has to wait until it is saved.
@@ -194,19 +196,16 @@ extension GrantKeeper {
     /// The number of the operation that runs and hasn't exceeded its limit.
     var awaitedOperation: Int? { isLate ? nil : operations.first?.id }
 
-    /// What the store has yet to save or remove, because it failed; a shared store's session knows that itself.
-    var unsaved: FailedWrite? { isShared ? nil : failedWrite }
-
     /// Takes what the lender's store has yet to save.
-    mutating func lenderIsBehind(_ unsaved: FailedWrite?) { failedWrite = unsaved }
+    mutating func lenderIsBehind(_ unsaved: FailedWrite?) { self.unsaved = unsaved }
 
     /// Whether the store has yet to save or remove something.
-    var isBehind: Bool { !isShared && (!operations.isEmpty || failedWrite != nil) }
+    var isBehind: Bool { !operations.isEmpty || unsaved != nil }
 
-    /// What the store isn't known to have saved or removed; a shared store's session knows that itself.
+    /// What the store isn't known to have saved or removed.
     var unsavedChange: UnsavedChange? {
-        guard !isShared, let lastWrite, failedWrite != nil || operations.contains(where: \.isWrite) else { return nil }
-        return UnsavedChange(token: lastWrite.kind.token, error: failedWrite?.error)
+        guard let lastWrite, unsaved != nil || operations.contains(where: \.isWrite) else { return nil }
+        return UnsavedChange(token: lastWrite.kind.token, error: unsaved?.error)
     }
 
     /// Repeats the last save or removal, if it failed and isn't being repeated.
@@ -214,7 +213,7 @@ extension GrantKeeper {
         guard let unsaved, operations.isEmpty else { return }
         if isLent, let next = unsaved.nextAttempt, next <= now {
             // The lender paces itself, and tells how it went.
-            failedWrite = FailedWrite(error: unsaved.error, failures: unsaved.failures, nextAttempt: nil)
+            self.unsaved = FailedWrite(error: unsaved.error, failures: unsaved.failures, nextAttempt: nil)
             outbox.effects.append(.saveLentGrant)
         }
         guard let kind = lastWrite?.kind else { return }
@@ -234,7 +233,7 @@ extension GrantKeeper {
     var idleFrom: Duration? {
         // Nothing but memory has the refresh token.
         guard hasStore || grant.token?.refreshToken == nil else { return nil }
-        // A shared store's session knows whether a write is missing: a later flight may have repeated one that failed.
+        // A shared record's session knows whether a write is missing.
         if isShared ? operations.isEmpty : isLent || !isBehind { return .zero }
         return operations.count == 1 && !operations[0].isWrite ? lostFrom : nil
     }
@@ -254,7 +253,7 @@ extension GrantKeeper {
         // Another service's change has the last word over a write that waits behind the read.
         if isChange { operations.removeLast(operations.count - 1) }
         var givenUp = givenUp
-        let isTold = failedWrite?.error.isLasting ?? false && failedWrite?.error.remedy == failure?.error.remedy
+        let isTold = unsaved?.error.isLasting ?? false && unsaved?.error.remedy == failure?.error.remedy
         let operation = removeFirst(failure, hasRead: found != nil, at: now, &outbox)
         if let token = handOver(found?.token, by: operation, &outbox) { givenUp.append(token) }
         return finish(operation, found: found, isChange: isChange, givenUp: givenUp, failure, isTold: isTold, &outbox)
@@ -324,11 +323,11 @@ extension GrantKeeper {
 
     /// Notes how a save or removal has ended; a pending one supersedes it when it ends.
     private mutating func note(_ failure: FlightFailure?, isLost: Bool = false, at now: Duration) {
-        guard let failure, !failure.tookEffect else { return failedWrite = nil }
-        let failures = failedWrite?.failures ?? 0
+        guard let failure, !failure.tookEffect else { return unsaved = nil }
+        let failures = unsaved?.failures ?? 0
         let longest = RefreshPolicy.longestPause, own = Duration.seconds(1 << min(failures, 6))
         let pause = failure.error.isLasting ? longest : min(max(own, failure.retryAfter ?? .zero), longest)
-        failedWrite = FailedWrite(error: failure.error, failures: failures + 1, nextAttempt: isLost ? nil : now + pause)
+        unsaved = FailedWrite(error: failure.error, failures: failures + 1, nextAttempt: isLost ? nil : now + pause)
     }
 
     /// Finishes an operation that has ended or is late, with the fences that waited for it; returns how its flight has ended.

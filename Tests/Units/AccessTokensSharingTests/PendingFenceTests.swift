@@ -141,6 +141,72 @@ struct PendingFenceTests {
         #expect(fleet.discarded.entries == ["mine superseded"])
     }
 
+    /// A fleet whose first service has signed in or out while the store was down.
+    private func pending(_ isSignOut: Bool) -> Fleet {
+        let fleet = fleet()
+        _ = fleet.signIn(0, with: .granted("first"))
+        store.isDown = true
+        let change = isSignOut ? fleet.signOut(0) : fleet.signIn(0, with: .granted("second"))
+        #expect(change?.storeFailure != nil && fleet.record?.token?.value == "first")
+        return fleet
+    }
+
+    private func drain(_ fleet: Fleet, within limit: Duration = .seconds(10)) -> Stage.Player<DrainResult> {
+        fleet.stage.start { [service = fleet.services[0]] in await service.drain(within: limit) }
+    }
+
+    @Test(arguments: [true, false])
+    func `50: drain writes a sign-in or a sign-out that the record lacks as soon as the store can`(isSignOut: Bool) {
+        let fleet = pending(isSignOut), end = drain(fleet)
+        fleet.advance(by: .seconds(1))
+        #expect(!end.isDone)
+        store.isDown = false
+        fleet.advance(by: .seconds(1))
+        #expect(end.value?.isComplete == true)
+        #expect(fleet.record?.token?.value == (isSignOut ? nil : "second"))
+    }
+
+    @Test(arguments: [true, false])
+    func `50: drain names a sign-in or a sign-out that the record lacks when its limit passes`(isSignOut: Bool) throws {
+        let fleet = pending(isSignOut), end = drain(fleet)
+        fleet.advance(by: .seconds(10))
+        let result = try #require(end.value)
+        #expect(result.hasEnded && result.unsaved.map(\.token?.value) == [isSignOut ? nil : "second"])
+        #expect(result.unsaved.first?.error?.underlying is OddSharedStore.Down)
+    }
+
+    @Test func `50: a hit writes a sign-in that the record lacks after a pause, and retryNow at once`() {
+        for retries in [true, false] {
+            let fleet = pending(false)
+            store.isDown = false
+            if retries {
+                fleet.stage.start { [service = fleet.services[0]] in await service.retryNow() }
+                fleet.stage.run()
+            } else {
+                fleet.advance(by: .milliseconds(999))
+                #expect(fleet.call(0).value?.value == "second" && fleet.record?.token?.value == "first")
+                fleet.advance(by: .milliseconds(1))
+                #expect(fleet.call(0).value?.value == "second")
+            }
+            #expect(fleet.record?.token?.value == "second")
+        }
+    }
+
+    @Test func `50: drain is complete if a load has written the sign-in, or if another user's has overtaken it`() throws {
+        let fleet = pending(false)
+        store.isDown = false
+        fleet.stage.start { [service = fleet.services[0]] in await service.invalidate(.granted("second")) }
+        _ = fleet.call(0)
+        fleet.succeed(try fleet.load(0), with: .granted("third"))
+        #expect(drain(fleet).value?.isComplete == true && fleet.record?.token?.value == "third")
+        let other = pending(false)
+        store.isDown = false
+        _ = other.signOut(1)
+        _ = other.signIn(1, with: .granted("theirs"))
+        #expect(drain(other).value?.isComplete == true && other.record?.token?.value == "theirs")
+        #expect(other.discarded.entries.contains("second superseded"))
+    }
+
     @Test func `a grant replaced by a sign-in is handed over once, however many fences follow before the store answers`() {
         var first = SharedFence(StoredToken(.granted("first"), received: .distantPast), number: 1, owner: "me", after: nil)
         var record = GrantRecord(write: "theirs", generation: 1, token: .granted("theirs"))

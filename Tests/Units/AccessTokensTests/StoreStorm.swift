@@ -1,5 +1,6 @@
 import AccessTokens
 import AccessTokensKeys
+import AccessTokensSharing
 import AccessTokensTesting
 import Foundation
 import TokenServiceConcurrency
@@ -12,6 +13,8 @@ struct StoreStorm {
         case service
         /// Three keys that use one grant.
         case keys
+        /// One service whose grant other processes may share.
+        case shared
     }
 
     /// What every process of the program talks to, and what is known about the user's sessions.
@@ -101,8 +104,12 @@ struct StoreStorm {
                 wallClock: { Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) }, seed: seed)
             let store = StormyStore.Handle(store: surroundings.store, isAlive: isOn)
             switch form {
-            case .service:
-                let service = TokenService(store: store, environment: environment) { try await load($0) }
+            case .service, .shared:
+                let shared = StormyStore.SharedHandle(store: surroundings.store, isAlive: isOn)
+                let service =
+                    form == .shared
+                    ? TokenService(sharedStore: shared, environment: environment) { try await load($0) }
+                    : TokenService(store: store, environment: environment) { try await load($0) }
                 self.service = { _ in service }
                 drain = { await service.drain(within: $0) }
                 resume = { await service.resume() }
@@ -287,7 +294,7 @@ struct StoreStorm {
                 guard caller.epoch == facts.epoch else { return }
                 if error?.remedy == .signIn { facts.needsSignIn = true }
                 // The same user signs in again, so another key keeps its access token.
-                if form == .service, let token = caller.player.value, facts.sessions[token.value] != facts.session {
+                if form != .keys, let token = caller.player.value, facts.sessions[token.value] != facts.session {
                     facts.problems.append("caller \(caller.name) gets \(token.value) of another session")
                 }
             }

@@ -1,6 +1,9 @@
 import AccessTokens
 import AccessTokensTesting
+import Foundation
 import TokenServiceConcurrency
+
+@testable import AccessTokensSharing
 
 /// A store that fails, is locked, is slow and damages what it has, until it heals.
 ///
@@ -13,6 +16,9 @@ final class StormyStore: Sendable {
     fileprivate struct State {
         var contents: StoredToken?
         var isDamaged = false
+        /// The bytes of a shared record, and how often they were replaced.
+        var record: Data?
+        var swaps = 0
         var weather = Weather.fair
         var latency = Duration.zero
         var retryAfter: Duration?
@@ -58,6 +64,30 @@ final class StormyStore: Sendable {
         }
     }
 
+    /// The store as one process sees it that may share it with others; a record isn't torn.
+    struct SharedHandle: SharedTokenStore {
+        let store: StormyStore
+        let isAlive: @Sendable () -> Bool
+
+        @concurrent func load() async throws -> SharedRecord? {
+            try await store.perform(isAlive) { state in
+                if [.fails, .isLocked].contains(state.weather) { throw state.failure }
+                return state.sharedRecord
+            }
+        }
+
+        @concurrent func swap(_ bytes: Data, ifAt revision: SharedRecord.Revision?) async throws -> SharedRecord.Swap {
+            try await store.perform(isAlive) { state in
+                guard state.sharedRecord?.revision == revision else { return .conflict(state.sharedRecord) }
+                if state.weather == .isTorn { throw Down() }
+                try state.change(to: GrantRecordFormat.decode(bytes).token.map { StoredToken($0, received: .distantPast) }) {
+                    ($0.record, $0.swaps) = (bytes, $0.swaps + 1)
+                }
+                return .done(.init("\(state.swaps)"))
+            }
+        }
+    }
+
     private func perform<Value: Sendable>(
         _ isAlive: () -> Bool, _ body: (inout State) throws -> Value
     ) async throws -> Value {
@@ -75,9 +105,13 @@ extension StormyStore.State {
         weather == .isLocked ? ScriptedFailure(retryAfter: retryAfter) : StormyStore.Down()
     }
 
-    fileprivate mutating func change(to token: StoredToken?) throws {
+    fileprivate var sharedRecord: SharedRecord? { record.map { SharedRecord($0, revision: .init("\(swaps)")) } }
+
+    fileprivate mutating func change(to token: StoredToken?, _ write: (inout Self) -> Void = { _ in }) throws {
         switch weather {
-        case .fair: (contents, isDamaged) = (token, false)
+        case .fair:
+            (contents, isDamaged) = (token, false)
+            write(&self)
         case .fails, .isLocked: throw failure
         case .isReadOnly: throw ScriptedFailure(.programChange)
         case .isTorn:
@@ -86,6 +120,7 @@ extension StormyStore.State {
             throw StormyStore.Down()
         case .losesAnswers:
             (contents, isDamaged) = (token, false)
+            write(&self)
             throw StormyStore.Down()
         }
     }
