@@ -8,7 +8,8 @@ import Foundation
 ///
 /// **Concurrent calls.** Operations of one store run one after another in the order of the calls, on its own queue,
 /// since a disk may take its time. Two stores at one path, in one process or several, never mix their tokens: the last
-/// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it.
+/// save wins. This is not a lock: two processes that refresh with the same one-time refresh token still both spend it. If both
+/// then save, the later save's error names `SharedFileTokenStore`, which such processes need, and so does the service's event.
 ///
 /// **Other files stay.** All three operations throw for another user's file, which that user may have put there, and for another
 /// program's. ``load()`` and ``save(_:)`` also throw for a token file of a later version. ``save(_:)`` reads the file that it is
@@ -60,7 +61,8 @@ public final class FileTokenStore: TokenStore {
     /// Replaces the token file as a whole and waits until the disk has it; also removes what killed processes left.
     ///
     /// After an error the earlier token is still there, unless waiting for the directory failed: then the new token is there, and
-    /// a loss of power may bring the earlier one back.
+    /// a loss of power may bring the earlier one back. If another store has saved a refresh token since this one read the file, the
+    /// new token is saved and the error says so, once.
     ///
     /// - Parameter token: The token to keep.
     @concurrent public func save(_ token: StoredToken) async throws {

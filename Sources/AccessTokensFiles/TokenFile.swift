@@ -1,5 +1,6 @@
 import AccessTokens
 import Foundation
+import TokenServiceConcurrency
 
 /// The file at a path, and its operations; the calls block.
 ///
@@ -10,6 +11,7 @@ package struct TokenFile: Sendable {
     package let name: String
     /// What the file contains, for errors.
     private let contents: String
+    private let grants = KnownGrants()
 
     /// Systems allow names of 255 bytes; the longest name derived from the file's is `.NAME.0123456789abcdef.alive`.
     private static let longestName = 255 - 24
@@ -29,32 +31,40 @@ package struct TokenFile: Sendable {
     func remove() throws(TokenFileError) { try remove(in: try openDirectory()) }
 
     func load(in directory: borrowing OpenFile) throws(TokenFileError) -> StoredToken? {
-        guard let file = try open(in: directory) else { return nil }
+        guard let file = try open(in: directory) else {
+            grants.find(nil)
+            return nil
+        }
         let stored = try decode(try bytes(of: file))
         do {
             if try file.status().st_mode & 0o077 != 0 { try file.protect() }
         } catch { throw failure(.unprotected, error) }
+        grants.find(stored.token.refreshToken)
         return stored
     }
 
     func save(_ stored: StoredToken, in directory: borrowing OpenFile) throws(TokenFileError) {
-        let damaged = try damagedBytes(in: directory), bytes = try encode(stored)
+        let last = try replaceable(in: directory), bytes = try encode(stored)
+        let isOthers = grants.replace(last.grant, with: stored.token.refreshToken)
         removeLeftovers(in: directory)
         do {
-            if let damaged { try setAside(damaged, in: directory) }
+            if let damaged = last.damaged { try setAside(damaged, in: directory) }
             try rename(try write(bytes, in: directory), to: name, in: directory)
         } catch { throw failure(.writeFailed, error) }
+        if isOthers {
+            throw TokenFileError(.changedElsewhere, path: path, detail: "its refresh token was neither read nor written here")
+        }
     }
 
-    /// Returns the bytes of a damaged file; throws if the file must not be replaced, since another program may read it.
-    private func damagedBytes(in directory: borrowing OpenFile) throws(TokenFileError) -> [UInt8]? {
-        guard let file = try open(in: directory) else { return nil }
+    /// Returns the file's refresh token or, if it is damaged, its bytes; throws if the file must not be replaced, since another
+    /// program may read it.
+    private func replaceable(in directory: borrowing OpenFile) throws(TokenFileError) -> (grant: String?, damaged: [UInt8]?) {
+        guard let file = try open(in: directory) else { return (nil, nil) }
         let bytes = try bytes(of: file)
-        do { _ = try decode(bytes) } catch {
+        do { return (try decode(bytes).token.refreshToken, nil) } catch {
             guard error.code == .damaged else { throw error }
-            return bytes
+            return (nil, bytes)
         }
-        return nil
     }
 
     func remove(in directory: borrowing OpenFile) throws(TokenFileError) {
@@ -119,6 +129,23 @@ package struct TokenFile: Sendable {
             throw TokenFileError(.notATokenFile, path: path, detail: "it is larger than any token file")
         }
         return bytes
+    }
+}
+
+/// The refresh tokens, as hashes, that a store last read in its file and then wrote, or perhaps wrote; empty before its first read.
+///
+/// Any other was saved by another store, whose service may have spent the same token.
+private final class KnownGrants: Sendable {
+    private let known = Lock<[Int]>([])
+
+    func find(_ grant: String?) { known.withLock { $0 = [grant.hashValue] } }
+
+    /// Notes what is about to replace what the file has; returns whether that is another store's.
+    func replace(_ found: String?, with grant: String?) -> Bool {
+        known.withLock { known in
+            defer { known = [found.hashValue, grant.hashValue] }
+            return found != nil && !known.isEmpty && !known.contains(found.hashValue)
+        }
     }
 }
 

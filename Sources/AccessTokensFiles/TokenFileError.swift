@@ -5,7 +5,7 @@ import TokenServiceConcurrency
 /// Why an operation of a file store, shared or not, failed.
 ///
 /// It names the file and the system's message, and shows nothing of the file's contents. With a damaged file a new sign-in helps,
-/// with one of another program or of a later version a change of the program; any other obstacle may pass.
+/// with one of another program, of another service or of a later version a change of the program; any other obstacle may pass.
 public struct TokenFileError: TokenLoadFailure, Sendable {
     /// The kind of error, as a value to compare.
     package enum Code: String, Sendable {
@@ -32,6 +32,8 @@ public struct TokenFileError: TokenLoadFailure, Sendable {
         case writeFailed
         /// The file could not be removed, or the disk did not confirm it.
         case removeFailed
+        /// Another store has saved a refresh token in the file since this one read or wrote it; it was replaced.
+        case changedElsewhere
         /// Another process kept a shared file or a key's directory locked for 4 s: it was stopped in the middle of a change, or
         /// the disk is very slow.
         case locked
@@ -78,10 +80,15 @@ extension TokenFileError {
     public var remedy: TokenServiceError.Remedy {
         switch code {
         case .damaged: .signIn
-        case .notATokenFile, .unsupportedVersion: .programChange
+        case .notATokenFile, .unsupportedVersion, .changedElsewhere: .programChange
         default: .retry
         }
     }
+}
+
+extension TokenFileError: StoreFailure {
+    /// Whether the token was saved in spite of the error.
+    package var tookEffect: Bool { code == .changedElsewhere }
 }
 
 extension TokenFileError: Redacted, DescribedError {
@@ -116,6 +123,9 @@ extension TokenFileError: Redacted, DescribedError {
                 + "and its mode to 0600 (a directory: 0700)."
         case .locked:
             "The token file \(name) could not be changed: \(detail). Look for a process that was stopped, and try again."
+        case .changedElsewhere:
+            "The token was saved, but \(name) has another user: \(detail). Two services must not spend one refresh token: use one "
+                + "service, or share the grant in a SharedFileTokenStore. A backup that was just restored does no harm."
         case .removeFailed: "The token file \(name) was not removed: \(detail). Remove it by hand."
         case .writeFailed:
             "The token was not written to \(name): \(detail). Check the directory's permissions and the space on the disk."

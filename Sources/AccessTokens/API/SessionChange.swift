@@ -11,8 +11,8 @@ public struct SessionChange: Sendable {
     /// Why the store may not have done what was asked; `nil` if it has.
     ///
     /// After a reset: the next run of the program may find the old token, or the store has removed a token that it could not
-    /// read, which therefore can't be revoked. After a replacement: the next run may not find the new token. An operation that takes
-    /// longer than 5 s continues, and may still succeed.
+    /// read, which therefore can't be revoked. After a replacement: the next run may not find the new token, or it was saved over
+    /// another service's, as the error then says. An operation that takes longer than 5 s continues, and may still succeed.
     public let storeFailure: TokenServiceError?
 
     package init(discarded: [AccessToken], storeFailure: TokenServiceError?) {

@@ -32,6 +32,11 @@ public protocol TokenLoadFailure: Error {
     var logCode: String? { get }
 }
 
+/// The error of one of our own stores, which may have done what was asked all the same.
+package protocol StoreFailure: TokenLoadFailure {
+    var tookEffect: Bool { get }
+}
+
 extension TokenLoadFailure {
     /// By default `nil`: the server didn't ask for a wait.
     public var retryAfter: Duration? { nil }

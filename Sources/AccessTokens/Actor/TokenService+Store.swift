@@ -52,7 +52,7 @@ extension TokenService {
             }
             return (found, nil, true)
         } catch {
-            return (found, error, false)
+            return (found, error, (error as? any StoreFailure)?.tookEffect ?? false)
         }
     }
 

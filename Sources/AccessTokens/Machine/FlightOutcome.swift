@@ -55,7 +55,8 @@ package struct FlightFailure: Sendable, Hashable {
     package let isDefinite: Bool
     /// Whether the load was given up before anything was sent, so that it isn't a failure of the server.
     package let isUnsent: Bool
-    /// Whether a store has removed its token all the same, so that only the read before that failed.
+    /// Whether a store has done what was asked all the same: only a removal's read has failed, or a save has found another
+    /// service's token.
     var tookEffect = false
 
     package init(

@@ -114,7 +114,12 @@ struct FileTokenStoreTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 1...2 {
                 let store = place.store
-                group.addTask { for step in 1...40 { try await store.save(Place.stored(number * 1000 + step)) } }
+                group.addTask {
+                    for step in 1...40 {
+                        let error = await failure { try await store.save(Place.stored(number * 1000 + step)) }
+                        #expect(error == nil || error?.code == .changedElsewhere, "it has replaced what the other has saved")
+                    }
+                }
             }
             group.addTask {
                 for _ in 1...200 { _ = try #require(try await place.store.load()) }
