@@ -11,7 +11,7 @@ extension Engine {
     ) {
         let turn = Turn(lane: lane, isBarrier: isBarrier)
         guard delay > .zero else { return enqueue(block: block, turn, in: session) }
-        wait(for: delay, Suspension { [self, session] in enqueue(block: block, turn, in: session) })
+        wait(for: delay, Suspension { [self, session] in enqueue(block: block, turn, isTimed: true, in: session) })
     }
 
     package func inTurn(lane: Int, isBarrier: Bool, _ body: () -> Void) {

@@ -61,8 +61,7 @@ extension Engine {
         mutating func beginSearch() { searches += 1 }
 
         /// Makes work runnable; work from a sleeper's step only when the sleeper is taken back.
-        mutating func add(_ entry: Entry, isLate: Bool) {
-            var entry = entry
+        mutating func add(_ entry: consuming Entry, isLate: Bool) {
             arrivals += 1
             entry.arrival = arrivals
             takePlaces(for: entry)
@@ -84,8 +83,9 @@ extension Engine {
         /// - Parameter turn: The turn that it waits for. An entry isn't passed as a value: that would retain all that it has, in each step.
         mutating func isNext(_ index: Int, _ turn: Engine.Turn) -> Bool {
             guard all[turn.lane].order != .concurrent else { return true }
-            let isFirst = isFirst(turn)
-            return isFirst && isFree(turn) && !(hasTargets && isBehindInTargets(ready[index]))
+            let isTimed = ready[index].isTimed
+            let isFirst = isTimed || isFirst(turn)
+            return isFirst && isFree(turn) && !((hasTargets || isTimed) && isBehindInQueues(ready[index]))
         }
 
         /// Whether no running work excludes it.
@@ -132,16 +132,17 @@ extension Engine {
             return false
         }
 
-        /// Whether something that excludes an entry entered a shared target queue before it.
+        /// Whether something that excludes an entry entered its queue or a shared target queue before it.
         ///
         /// A serial queue has one place there from its first piece of work to its last, as in Dispatch.
-        private func isBehindInTargets(_ entry: Engine.Entry) -> Bool {
+        private func isBehindInQueues(_ entry: Engine.Entry) -> Bool {
             var next = Optional(entry.lane)
             while let lane = next {
                 next = all[lane].target
                 guard all[lane].order != .concurrent, let place = place(of: entry, in: lane) else { continue }
                 let isBarrier = entry.isBarrier(in: lane)
                 let isBehind = ready.contains { other in
+                    guard entry.isTimed || !other.isTimed else { return false }
                     guard let earlier = self.place(of: other, in: lane), earlier < place else { return false }
                     return all[lane].order != .barriers || isBarrier || other.isBarrier(in: lane)
                 }

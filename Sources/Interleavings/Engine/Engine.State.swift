@@ -25,6 +25,8 @@ extension Engine {
         /// Whether it is the step's own task, which went to the actor as its last act: its thread may have been held up before that,
         /// so it may come later than others that were sent after it.
         var isHop = false
+        /// Whether a timer sent it to a queue: it may also enter the queue later, behind work that came there meanwhile.
+        var isTimed = false
         /// The simulated process whose work it is; `nil`: none.
         var process: Int?
         /// Its number in the order in which work became runnable.

@@ -97,15 +97,21 @@ final class Engine: Sendable {
 
     /// Takes a block of a queue.
     ///
-    /// - Parameter turn: Its place in the queue's lane.
-    func enqueue(block: @escaping @Sendable () -> Void, _ turn: Turn, in session: (any DoorSession)? = nil) {
+    /// - Parameters:
+    ///   - turn: Its place in the queue's lane.
+    ///   - isTimed: Whether a timer sends it there.
+    func enqueue(
+        block: @escaping @Sendable () -> Void, _ turn: Turn, isTimed: Bool = false, in session: (any DoorSession)? = nil
+    ) {
         let origin = origin
         let callSite = origin == .outside ? callSite : nil
         let isTaken = state.withLock { state in
             guard state.phase != .over else { return false }
             let lane = state.lanes[turn.lane]
-            let task = lane.task ?? state.newTask(named: lane.name)
-            return state.append(.block(block), turn, task: task, of: state.process, from: origin, callSite)
+            // Where a timed block comes is a choice, which is one between tasks.
+            let task = (isTimed ? nil : lane.task) ?? state.newTask(named: lane.name)
+            return state.append(
+                .block(block), turn, isTimed: isTimed, task: task, of: state.process, from: origin, callSite)
         }
         if !isTaken { runLate(.block(block), in: session) } else if origin == .outside { outside.signal() }
     }
@@ -132,7 +138,7 @@ extension Engine.State {
     /// - Parameter callSite: Names the function outside that makes it runnable, for the report.
     /// - Returns: Whether the work will run; `false` if the execution is over.
     fileprivate mutating func append(
-        _ work: Engine.Work, _ turn: Engine.Turn, task: Int, of process: Int?, from origin: Engine.Origin,
+        _ work: Engine.Work, _ turn: Engine.Turn, isTimed: Bool = false, task: Int, of process: Int?, from origin: Engine.Origin,
         _ callSite: (@Sendable () -> String?)?
     ) -> Bool {
         guard phase != .over else { return false }
@@ -143,6 +149,7 @@ extension Engine.State {
         if case .job(let job) = work, origin == .home, isInStep {
             (entry.priority, entry.isHop) = (job.priority, task == lastTask)
         }
+        entry.isTimed = isTimed
         lanes.add(entry, isLate: origin == .sleeper)
         return true
     }

@@ -129,6 +129,43 @@ import UntouchedCode
         #expect(summary.failures == 0)
     }
 
+    @Test(arguments: ["a queue", "the main queue", "a queue with a target", "barriers"])
+    func `lets delayed blocks, in their order, come behind what tasks send that wake then`(_ kind: String) async throws {
+        let orders = Orders()
+        let summary = try await explore(.exhaustive(), driving: .everythingAndQueues) { simulation in
+            let target = kind == "a queue with a target" ? DispatchQueue(label: "target") : nil
+            let attributes: DispatchQueue.Attributes = kind == "barriers" ? .concurrent : []
+            let queue = kind == "the main queue" ? .main : DispatchQueue(label: "queue", attributes: attributes, target: target)
+            let order = Notes()
+            simulation.spawn("first") {
+                for name in ["one", "two"] { queue.asyncAfter(deadline: .now() + 1, flags: .barrier) { order.add(name) } }
+            }
+            simulation.spawn("other") {
+                try await Task.sleep(for: .seconds(1))
+                queue.async(flags: .barrier) { order.add("task's") }
+            }
+            try await simulation.settle()
+            orders.add(order.all)
+        }
+        #expect(summary.coverage.gaps.isEmpty)
+        #expect(orders.all == [["task's", "one", "two"], ["one", "task's", "two"], ["one", "two", "task's"]])
+    }
+
+    @Test func `finds code that takes a delayed block to come first`() async throws {
+        let failure = await #expect(throws: ScheduleFailure.self) {
+            try await explore(driving: .everythingAndQueues) { simulation in
+                let (cache, queue) = (Notes(), DispatchQueue(label: "cache"))
+                queue.asyncAfter(deadline: .now() + 60) { cache.add("expired") }
+                try await Task.sleep(for: .seconds(60))
+                queue.async { cache.add("read") }
+                try await simulation.settle()
+                try simulation.require(cache.all.first == "expired", "read after 60 s: \(cache.all)")
+            }
+        }
+        #expect(failure.map { "\($0)".contains("read after 60 s") } == true)
+        #expect(failure?.isMinimal == true)
+    }
+
     @Test func `runs the same schedules in each process`() async throws {
         var outputs: Set<[UInt8]> = []
         for _ in 1...2 {
@@ -145,6 +182,14 @@ import UntouchedCode
         #expect(outputs.count == 1)
         #expect(outputs.first.map { $0.count > 1_000 } == true)
     }
+}
+
+/// The orders in which schedules ran.
+private final class Orders: Sendable {
+    private let orders = Mutex<Set<[String]>>([])
+
+    var all: Set<[String]> { orders.withLock { $0 } }
+    func add(_ order: [String]) { orders.withLock { _ = $0.insert(order) } }
 }
 
 /// Two callers get the one token of one load.
