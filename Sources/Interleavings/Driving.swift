@@ -126,7 +126,7 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func wait(for gate: any Gate, _ duration: Duration?)
     /// Whether its steps have threads of their own, which can stop.
     var stopsThreads: Bool { get }
-    /// The task whose step this thread runs, by the engine's number; `nil`: none.
+    /// The task whose step this thread runs, by the engine's number; `nil`: none, or the thread can't stop.
     var runningTask: Int? { get }
     /// Whether this thread can stop inside a step.
     var canStop: Bool { get }

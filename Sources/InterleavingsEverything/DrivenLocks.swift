@@ -20,21 +20,23 @@ final class DrivenLocks: Sendable {
 
     /// Takes a lock when it is free; returns `false` if the thread can't stop.
     func take(_ kind: doors_lock, _ lock: UnsafeMutableRawPointer, _ engine: any DrivenEngine) -> Bool {
-        guard engine.canStop else { return false }
+        // The system is asked for a `Mutex` only if that is taken: by a stopped thread, or for a moment by one that isn't driven, such as
+        // the explorer's own, which must add no point.
+        func isDriven() -> Bool { kind != doors_lock_owned || engine.hasStopped(unsafe doors_owner(lock)) }
+        guard let task = engine.runningTask, isDriven() else { return false }
         engine.stop()
         while unsafe !doors_try(kind, lock) {
-            let owner = unsafe doors_owner(lock)
-            guard engine.canStop, kind != doors_lock_owned || engine.hasStopped(owner) else { return false }
+            guard engine.canStop, isDriven() else { return false }
             unsafe engine.wait(for: FreeLock(self, kind, lock, title(of: "lock", lock)), nil)
         }
         // One whose memory has its owner is released without a call.
-        if kind != doors_lock_owned { unsafe setHolder(of: lock, to: engine.runningTask) }
+        if kind != doors_lock_owned { unsafe setHolder(of: lock, to: task) }
         return true
     }
 
     func note(_ lock: UnsafeMutableRawPointer, isTaken: Bool, _ engine: any DrivenEngine) {
-        guard engine.canStop else { return }
-        unsafe setHolder(of: lock, to: isTaken ? engine.runningTask : nil)
+        guard let task = engine.runningTask else { return }
+        unsafe setHolder(of: lock, to: isTaken ? task : nil)
         // The code that follows may change something that others see, and may have no point itself.
         if !isTaken { engine.stop() }
     }
@@ -72,9 +74,10 @@ final class DrivenLocks: Sendable {
     }
 
     private func setHolder(of lock: UnsafeMutableRawPointer, to task: Int?) {
+        let lock = UInt(bitPattern: lock)
         state.withLock { state in
-            state.holders.removeAll { $0.lock == UInt(bitPattern: lock) }
-            if let task { state.holders.append((UInt(bitPattern: lock), task)) }
+            if let known = state.holders.firstIndex(where: { $0.lock == lock }) { state.holders.remove(at: known) }
+            if let task { state.holders.append((lock, task)) }
         }
     }
 
