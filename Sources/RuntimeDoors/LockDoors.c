@@ -47,13 +47,16 @@ static bool is_lock(uintptr_t address) {
     return is_lock;
 }
 
+// Whether locks are driven on this thread, by whatever code.
+IN_CALLER bool drives_locks(doors_session *session) { return session && session->open & doors_locks; }
+
 // The session, if the program's own code calls, perhaps by way of Foundation.
-IN_CALLER doors_session *locking(void) {
+static doors_session *session_of(uintptr_t caller) {
     doors_session *session = doors_entered;
-    if (!session || !(session->open & doors_locks)) return NULL;
-    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    return is_in(program, caller) || is_lock(caller) ? session : NULL;
+    return drives_locks(session) && (is_in(program, caller) || is_lock(caller)) ? session : NULL;
 }
+
+IN_CALLER doors_session *locking(void) { return session_of((uintptr_t)__builtin_return_address(0)); }
 
 // Calls the simulation, with the doors shut.
 #define TELL(session, call)                 \
@@ -72,22 +75,32 @@ static int noted(doors_session *session, void *lock, int result, bool is_taken) 
     return result;
 }
 
+// Replaces a function that all code calls, libraries, too. Where no locks are driven it is a few instructions more than the original;
+// what saves registers is another function.
+#define LOCK_FUNCTION(name, type)                                                                   \
+    __attribute__((noinline)) static int driven_##name(type *lock, uintptr_t caller);               \
+    REPLACE(int, name, type *lock) {                                                                \
+        name##_function *known = KNOWN(name);                                                       \
+        if (known && !drives_locks(doors_entered)) return known(lock);                              \
+        return driven_##name(lock, (uintptr_t)__builtin_return_address(0));                         \
+    }                                                                                               \
+    static int driven_##name(type *lock, uintptr_t caller)
 #define TAKES(name, type, kind)                                                    \
-    REPLACE(int, name, type *lock) {                                               \
-        doors_session *session = locking();                                        \
+    LOCK_FUNCTION(name, type) {                                                    \
+        doors_session *session = session_of(caller);                               \
         if (session && ASKED(session, take(session->owner, kind, lock))) return 0; \
         return real_##name()(lock);                                                \
     }
 #define TRIES(name, type)                                                          \
-    REPLACE(int, name, type *lock) {                                               \
-        doors_session *session = locking();                                        \
+    LOCK_FUNCTION(name, type) {                                                    \
+        doors_session *session = session_of(caller);                               \
         if (!session) return real_##name()(lock);                                  \
         TELL(session, stop(session->owner));                                       \
         return noted(session, lock, real_##name()(lock), true);                    \
     }
 #define RELEASES(name, type)                                                       \
-    REPLACE(int, name, type *lock) {                                               \
-        doors_session *session = locking();                                        \
+    LOCK_FUNCTION(name, type) {                                                    \
+        doors_session *session = session_of(caller);                               \
         if (!session) return real_##name()(lock);                                  \
         return noted(session, lock, real_##name()(lock), false);                   \
     }

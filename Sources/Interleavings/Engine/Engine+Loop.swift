@@ -24,7 +24,7 @@ extension Engine {
                 return (next, state.doors())
             }
             finished = nil
-            switch next {
+            switch consume next {
             case .run(let entry): if perform(entry, doors) { finished = entry.turn }
             // Outside the lock, since resuming enqueues.
             case .resume(let resumptions): doors.step { for resumption in resumptions { resume(resumption) } }

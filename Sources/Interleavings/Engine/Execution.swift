@@ -96,6 +96,7 @@ struct Fingerprint: Sendable, Equatable {
     }
 
     mutating func mix(_ text: String) {
-        for byte in text.utf8 { mix(Int(byte)) }
+        var text = text
+        text.withUTF8 { bytes in unsafe bytes.forEach { mix(Int($0)) } }
     }
 }

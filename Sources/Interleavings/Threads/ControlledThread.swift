@@ -12,9 +12,18 @@ final class ControlledThread: Sendable {
         case asleep
     }
 
+    /// What it runs a piece of work for.
+    ///
+    /// The work itself isn't kept: each stop would retain all that it has.
+    struct Assignment {
+        let engine: Engine
+        let turn: Engine.Turn
+        let task: Int
+        let process: Int?
+    }
+
     private struct State {
-        /// The work it runs, and the engine that it runs for.
-        var assignment: (entry: Engine.Entry, engine: Engine)?
+        var assignment: Assignment?
         var hasBaton = false
         /// The thread that runs the work, once the work has begun.
         var identity: ThreadIdentity?
@@ -53,8 +62,8 @@ final class ControlledThread: Sendable {
     /// The engine of the execution that it works for; `nil`: none.
     var engine: Engine? { state.withLock { $0.assignment?.engine } }
 
-    /// The task of its step, by the engine's number; `nil`: it has none.
-    var task: Int? { state.withLock { $0.assignment?.entry.task } }
+    /// The task of its step, by the engine's number; `nil`: it has none, or doesn't stop where it has to wait.
+    var task: Int? { state.withLock { $0.isAbandoned || $0.isQuiet ? nil : $0.assignment?.task } }
 
     /// The system's number of the thread that runs its step; `nil`: unknown.
     var systemNumber: Int32? { state.withLock { $0.identity }?.systemNumber }
@@ -71,7 +80,7 @@ final class ControlledThread: Sendable {
     /// Begins a piece of work, or continues it after a stop.
     func begin(_ entry: Engine.Entry, of engine: Engine) {
         state.withLock { state in
-            state.assignment = (entry, engine)
+            state.assignment = Assignment(engine: engine, turn: entry.turn, task: entry.task, process: entry.process)
             state.hasBaton = true
         }
         if case .thread = entry.work { baton.signal() } else { start(entry.work, of: engine) }
@@ -162,8 +171,8 @@ final class ControlledThread: Sendable {
         if let session { session.away { stop(assignment, wait) } } else { stop(assignment, wait) }
     }
 
-    private func stop(_ assignment: (entry: Engine.Entry, engine: Engine), _ wait: Engine.Wait?) {
-        assignment.engine.pause(self, assignment.entry, wait)
+    private func stop(_ assignment: Assignment, _ wait: Engine.Wait?) {
+        assignment.engine.pause(self, assignment, wait)
         handBack(ended: false)
         baton.wait()
         threads.setRunning(.current, true)

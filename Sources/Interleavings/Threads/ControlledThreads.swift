@@ -82,15 +82,13 @@ final class ControlledThreads: Sendable {
 
 extension Engine {
     /// Makes a thread that stopped inside a step runnable again.
-    func pause(_ thread: ControlledThread, _ entry: Entry, _ wait: Wait?) {
+    func pause(_ thread: ControlledThread, _ step: ControlledThread.Assignment, _ wait: Wait?) {
         let isLate = thread.isLate
         let callSite = wait == nil ? nil : callSite
         state.withLock { state in
-            let work = Work.thread(thread)
-            let since = state.steps
-            var next = Entry(work: work, turn: entry.turn, task: entry.task, since: since, wait: wait)
-            next.process = entry.process
-            if let callSite { state.callSites[entry.task] = callSite }
+            let next = Entry(
+                work: .thread(thread), turn: step.turn, task: step.task, since: state.steps, wait: wait, process: step.process)
+            if let callSite { state.callSites[step.task] = callSite }
             state.lanes.add(next, isLate: isLate)
         }
     }
