@@ -653,7 +653,7 @@ extension TokenService.StateMachine {
         guard state.flightID == id, state.token == nil, !rejections.contains(token, at: now) else { return }
         session.handedOut.note(token)
         reserve = CachedToken(restored: token, age: age, at: now, policy: policy, jitter: random.jitter())
-        tokenEnd = reserve?.realEnd
+        (tokenEnd, publications) = (reserve?.realEnd, publications + 1)
     }
 
     /// Discards a grant that a fence displaced from the shared store, or that a flight brought and the store can't hold.
