@@ -21,6 +21,8 @@ extension Execution {
         var parkedThreads = 0
         /// Whether there are others that never end, or too many.
         var hasLeftThreads = false
+        /// What the tasks are that it left asleep, if they are too many; `nil`: they aren't.
+        var excess: ExplorationProblem?
 
         init(_ state: Engine.State, stepLimit: Int, hasWaited: Bool) {
             let error = state.error(stepLimit: stepLimit)

@@ -19,11 +19,11 @@ struct Execution: Sendable {
         engine.setPool(simulation.taskExecutor)
     }
 
-    func run(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
-        DrivenExecutions.run { drive(waitsForOutside: waitsForOutside, scenario) }
+    func run(waitsForOutside: Bool, mostAsleep: Int, _ scenario: @escaping Exploration.Scenario) -> Outcome {
+        DrivenExecutions.run { drive(waitsForOutside: waitsForOutside, mostAsleep: mostAsleep, scenario) }
     }
 
-    private func drive(waitsForOutside: Bool, _ scenario: @escaping Exploration.Scenario) -> Outcome {
+    private func drive(waitsForOutside: Bool, mostAsleep: Int, _ scenario: @escaping Exploration.Scenario) -> Outcome {
         let (engine, simulation, name) = (engine, simulation, rootName)
         Simulation.$running.withValue(simulation) {
             _ = simulation.spawn(name) {
@@ -41,7 +41,11 @@ struct Execution: Sendable {
             state.phase = .windingDown
             return Outcome(state, stepLimit: engine.stepLimit, hasWaited: hasWaited)
         }
-        (outcome.parkedThreads, outcome.hasLeftThreads) = end()
+        let left = end()
+        outcome.parkedThreads = left.stoppedThreads.count + left.sleepers.count
+        let isEndless = left.stoppedThreads.contains { $0.wait == nil }
+        outcome.hasLeftThreads = !left.lostThreads.isEmpty || isEndless || !Self.park(outcome.parkedThreads)
+        outcome.excess = Self.leave(left, most: mostAsleep)
         return outcome
     }
 
@@ -49,9 +53,8 @@ struct Execution: Sendable {
     ///
     /// Other sleepers stay asleep.
     ///
-    /// - Returns: How many threads wait for what can't come any more and stay asleep; whether there are others that don't end, or
-    ///   too many.
-    private func end() -> (parked: Int, isTooMuch: Bool) {
+    /// - Returns: What is left, with the threads that wait for what can't come any more and stay asleep.
+    private func end() -> Engine.State {
         let cancellations = engine.state.withLock { state in
             state.recorder = nil
             state.endLimit = state.steps + max(engine.stepLimit, Self.endSteps)
@@ -60,16 +63,13 @@ struct Execution: Sendable {
         engine.doors.step { engine.cancel(cancellations) }
         engine.run()
         // Release these outside the lock: a deinit is foreign code. A task that never ends keeps only the engine alive.
-        let left = engine.state.withLock { state in
+        return engine.state.withLock { state in
             let before = state
             state = Engine.State(endedAt: before.clock.now)
             // What it would use may be gone: a test's body exists only until its exploration ends.
             if before.tasks.spawned.first?.hasEnded == false { state.abandoned = before.tasks.root?.identity ?? 0 }
             return before
         }
-        let isEndless = left.stoppedThreads.contains { $0.wait == nil }
-        let parked = left.stoppedThreads.count + left.sleepers.count
-        return (parked, !left.lostThreads.isEmpty || isEndless || !Self.park(parked))
     }
 
     /// How many threads may stay asleep in this process while explorations go on: each keeps its stack.
@@ -82,6 +82,22 @@ struct Execution: Sendable {
             parked += count
             return count == 0 || parked <= mostParked
         }
+    }
+
+    /// How many tasks stay asleep in this process: each keeps about 4 KB, and what it holds.
+    private static let asleep = Lock(0)
+
+    /// - Returns: A problem if the tasks that are left asleep are too many now.
+    private static func leave(_ left: Engine.State, most: Int) -> ExplorationProblem? {
+        let timers = left.clock.timers.filter { $0.suspension.job != nil }
+        let count = asleep.withLock { asleep in
+            asleep += timers.count
+            return asleep
+        }
+        guard count > most, let timer = timers.last else { return nil }
+        let name = left.name(of: timer.suspension, timer.sleeper)
+        let functions = left.function(of: timer.suspension.job).map { [name: $0] } ?? [:]
+        return ExplorationProblem(.sleepers, tasks: [name], detail: "\(count)").adding(functions)
     }
 }
 

@@ -16,6 +16,7 @@ struct Exploration: Sendable {
     var hasWaited = false
     /// Whether executions wait for outside events at all.
     let waitsForOutside = Overrides.current.waitsForOutside
+    private let mostAsleep = Overrides.current.mostAsleep
 
     typealias Scenario = @Sendable (Simulation) async throws -> Void
 
@@ -161,7 +162,8 @@ struct Exploration: Sendable {
         surroundings.blackBox?.begin(present.number, seed: present.seed)
         let outer = surroundings.watchdog?.watch(moment(execution.engine))
         defer { _ = surroundings.watchdog?.watch(outer) }
-        let outcome = execution.run(waitsForOutside: waitsForOutside && (!hasWaited || isReported), scenario)
+        let outcome = execution.run(
+            waitsForOutside: waitsForOutside && (!hasWaited || isReported), mostAsleep: mostAsleep, scenario)
         hasWaited = hasWaited || outcome.hasWaited
         return outcome
     }

@@ -145,6 +145,31 @@ import TokenServiceConcurrency
         #expect(ends.all == [])
     }
 
+    @Test func `tasks that stay asleep are bounded, and the report names one`() async throws {
+        @Sendable func explore(cancels: Bool, fails: Bool = false) async throws {
+            var overrides = Overrides.current
+            overrides.mostAsleep = 0
+            try await Overrides.$current.withValue(overrides) {
+                _ = try await Interleavings.explore(.mixed(schedules: 20), driving: .everything) { simulation in
+                    simulation.spawn("begins a limit") {
+                        let limit = Task { try await Task.sleep(for: .seconds(60)) }
+                        await Task.yield()
+                        if cancels { limit.cancel() }
+                        try simulation.require(!fails, "found")
+                    }
+                }
+            }
+        }
+        let problem = await #expect(throws: ExplorationProblem.self) { try await explore(cancels: false) }
+        #expect(problem?.code == .sleepers)
+        let text = problem?.text ?? ""
+        let task = "'begins a limit.1' in closure #1 in closure #1 in closure #1 in explore #1"
+        #expect(text.contains("The last one is \(task)"), "\(text)")
+        try await explore(cancels: true)
+        // A failure is reported first.
+        await #expect(throws: ScheduleFailure.self) { try await explore(cancels: false, fails: true) }
+    }
+
     @Test func `a task that waits for one asleep ends with it, or not at all`() async throws {
         let ends = Ends()
         try await expectOnlyFound(.mixed(schedules: 20), driving: .everything) { simulation in
