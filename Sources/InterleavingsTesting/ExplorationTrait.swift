@@ -18,7 +18,7 @@ import Foundation
 /// ```
 ///
 /// - A failing exploration is one issue with the report as its comment and the diagram (SVG) as its attachment; run
-///   `swift test --attachments-path DIRECTORY` to keep the file.
+///   `swift test --attachments-path DIRECTORY` to keep the file in a directory that exists.
 /// - `#expect` and `#require` inside a scenario fail the schedule instead of the test, so that it is shrunk and reported. They do so
 ///   in each test of a program that links this module, even without the trait.
 /// - The environment overrides the code: `INTERLEAVINGS_REPLAY` runs one schedule, as a report prints it, and

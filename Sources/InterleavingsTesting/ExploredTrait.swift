@@ -34,6 +34,7 @@ public struct ExploredTrait: TestTrait, SuiteTrait, TestScoping {
 
     init(_ exploration: TestExploration) {
         self.exploration = exploration
+        _ = ReplayWatch.hasBegun
     }
 
     /// Runs a test under each schedule, and reports the first that fails.
