@@ -29,7 +29,7 @@ enum CallSite {
 
     /// Returns a function's name for a report; `nil` if it isn't part of the program.
     static func readable(_ name: String) -> String? {
-        guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix) else { return nil }
+        guard name.hasPrefix("$s"), !others.contains(where: name.hasPrefix), !name.contains(testMacro) else { return nil }
         #if os(Linux) && canImport(Runtime)
         let symbol = SymbolicatedBacktrace.Symbol(imageIndex: 0, imageName: "", rawName: name, offset: 0, sourceLocation: nil)
         // The runtime doesn't recognize a thunk that the optimizer has specialized.
@@ -41,6 +41,9 @@ enum CallSite {
         return name
         #endif
     }
+
+    /// In the names of what `@Test` adds to a test.
+    private static let testMacro = "4TestfMp_"
 
     /// The prefixes of names that aren't the program's: a module's name follows its length, and `$sS` is a standard type.
     private static let others = [

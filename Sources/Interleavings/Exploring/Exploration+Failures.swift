@@ -56,7 +56,7 @@ extension Exploration {
     }
 
     func failure(_ error: any Error, _ outcome: Execution.Outcome) -> ScheduleFailure {
-        let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
+        let error = (error as? ExplorationProblem)?.advising(on: settings) ?? error
         return ScheduleFailure(
             underlying: error, choices: Schedule(choices: outcome.choices).choices, number: summary.schedules, planned: planned,
             strategy: present.strategy, seed: present.seed, trace: outcome.trace, settings: settings,

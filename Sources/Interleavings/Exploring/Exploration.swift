@@ -97,7 +97,7 @@ struct Exploration: Sendable {
         if let outer = surroundings.watchdog?.present { return Watchdog.Moment(engine: engine, describe: outer.describe) }
         let (settings, present, planned) = (settings, present, planned)
         return Watchdog.Moment(engine: engine) { error in
-            let error = (error as? ExplorationProblem)?.advising(on: settings.driving) ?? error
+            let error = (error as? ExplorationProblem)?.advising(on: settings) ?? error
             let choices = Schedule(choices: engine.state.withLock { $0.choices.made }).choices
             return ScheduleFailure(
                 underlying: error, choices: choices, number: present.number, planned: planned, strategy: present.strategy,

@@ -70,9 +70,13 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
     }
 
     /// The same problem with advice: for code driven without seams, or else about the seams to use.
-    func advising(on driving: Driving) -> ExplorationProblem {
-        guard driving.isEverything, remedy == nil else { return self }
+    func advising(on settings: Settings) -> ExplorationProblem {
+        let driving = settings.driving
         var problem = self
+        if code == .escape, settings.test == .trait {
+            problem.remedy = (remedy ?? Self.remedies) + " '.explored(schedules: 0)' leaves a test as it is."
+        }
+        guard driving.isEverything, remedy == nil else { return problem }
         switch code {
         case .nondeterminism:
             problem.remedy =
@@ -109,8 +113,9 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
                         + (remedy.map { ". \($0)" } ?? ", such as Task.sleep: use simulation.clock.")
                     : detail)
         case .livelock:
-            "Livelock: no end after \(detail) steps. These tasks ran last: \(names). Either they never end, or the scenario is"
-                + " long: raise 'stepLimit'."
+            "Livelock: no end after \(detail) steps. These tasks ran last: \(names). Either they never end, or they yield until a"
+                + " deadline, but time moves only when nothing can run: let them sleep. Or the scenario is long: raise"
+                + " 'stepLimit'."
         case .escape:
             "Escape: \(detail). The explorer does not drive that, so a replay may go another way."
                 + " Waiting at that moment: \(names). \(remedy ?? Self.remedies)"

@@ -29,6 +29,12 @@ import TokenServiceConcurrency
         #expect(CallSite.readable("$s8Programsy13Interleavings10SimulationCYaYbKcfU3_") == "closure #5 in top-level code")
     }
 
+    @Test func `don't name what the macro of a test adds to it`() {
+        let name = "$s5TestsAAV04$s5TestsAAV5waits4TestfMp_16fa8b1f53dd8688affMu_33_2C1DDE1E6712A85CFFD2CA9C720478F1LLyyYaYbKFZ"
+        #expect(CallSite.readable(name) == nil)
+        #expect(CallSite.readable("$s5Tests5waitsyyYaF") == "waits()")
+    }
+
     @Test func `name no thunk that the optimizer made`() {
         #expect(CallSite.readable("$sxIeAgHr_xs5Error_pIegHrzo_s8SendableRzlTRyt_Tg5") == nil)
     }

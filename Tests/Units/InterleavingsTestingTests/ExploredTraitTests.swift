@@ -1,3 +1,4 @@
+import Dispatch
 import Interleavings
 import InterleavingsTesting
 import Synchronization
@@ -167,6 +168,18 @@ private func follow(_ wait: @Sendable (Mirror) async throws -> Void) async throw
         }
         #expect(!left.isEmpty)
         for waiting in left { waiting.resume() }
+    }
+
+    @Test func `that can't be explored or never ends says what to do`() async throws {
+        let escape = try await issues(of: .explored()) {
+            await withCheckedContinuation { waiting in DispatchQueue.global().async { waiting.resume() } }
+        }
+        #expect(escape.first?.contains("'.explored(schedules: 0)' leaves a test as it is.") == true, "\(escape)")
+        let endless = try await issues(of: .explored(stepLimit: 100)) {
+            let end = ContinuousClock.now + .seconds(1)
+            while .now < end { await Task.yield() }
+        }
+        #expect(endless.first?.contains("or they yield until a deadline, but time moves only") == true, "\(endless)")
     }
 
     @Test func `runs one schedule if there is only one order`() async throws {
