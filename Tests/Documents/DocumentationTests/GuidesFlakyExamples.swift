@@ -2,32 +2,9 @@ import Foundation
 import Interleavings
 import InterleavingsEverything
 import InterleavingsTesting
-import Synchronization
 import Testing
 
 // The Swift blocks of “Finding flaky tests”, unchanged. The first suite's test is meant to fail, so none runs by itself.
-
-private final class Setting: Sendable {
-    static let shared = Setting()
-    private let text = Mutex("")
-
-    func set(_ name: String) { text.withLock { $0 = name } }
-    func clear() { set("") }
-    var name: String { text.withLock { $0 } }
-}
-
-private struct SettingTests {
-    func setsName() async throws {
-        Setting.shared.set("Anna")
-        await Task.yield()
-        #expect(Setting.shared.name == "Anna")
-    }
-
-    func clears() async throws {
-        Setting.shared.clear()
-        #expect(Setting.shared.name.isEmpty)
-    }
-}
 
 @Suite(.disabled("the guide's own tests run below")) private enum Flaky {
     actor Mirror {
@@ -63,13 +40,32 @@ private struct SettingTests {
         }
     }
 
-    struct Together {
+    actor Setting {
+        static let shared = Setting()
+        private(set) var name = ""
+
+        func set(_ name: String) { self.name = name }
+    }
+
+    struct SettingTests {
+        @Test func `sets a name`() async {
+            await Setting.shared.set("Anna")
+            #expect(await Setting.shared.name == "Anna")
+        }
+
+        @Test func clears() async {
+            await Setting.shared.set("")
+            #expect(await Setting.shared.name.isEmpty)
+        }
+    }
+
+    struct TogetherTests {
         @Test func `the tests of the setting don't disturb each other`() async throws {
             try await exploreTogether([
-                "sets a name": { try await SettingTests().setsName() },
-                "clears it": { try await SettingTests().clears() },
+                "sets a name": { await SettingTests().`sets a name`() },
+                "clears": { await SettingTests().clears() },
             ]) {
-                Setting.shared.clear()
+                await Setting.shared.set("")
             }
         }
     }
@@ -342,7 +338,7 @@ private actor Work {
 
     @Test func `show tests that disturb each other`() async throws {
         await #expect(throws: ScheduleFailure.self) {
-            try await Flaky.Together().`the tests of the setting don't disturb each other`()
+            try await Flaky.TogetherTests().`the tests of the setting don't disturb each other`()
         }
     }
 }

@@ -131,6 +131,31 @@ actor Broadcast {
     }
 }
 
+/// Lets all who ask for a value while it loads share the first one's load.
+actor RequestGate {
+    private var loading: Task<String, Never>?
+
+    func value(_ load: @escaping @Sendable () async -> String) async -> String {
+        let task = loading ?? Task { await load() }
+        loading = task
+        return await task.value
+    }
+}
+
+/// Sends what it has unless it is sending.
+actor EventQueue {
+    private(set) var sent: [String] = []
+    private var isSending = false
+
+    func flush(_ name: String, _ send: @Sendable () async -> Void) async {
+        guard !isSending else { return }
+        isSending = true
+        await send()
+        sent.append(name)
+        isSending = false
+    }
+}
+
 /// What all tests of a process share.
 enum Shared { static let values = Lock<[String: String]>([:]) }
 
@@ -164,7 +189,7 @@ private func screen(_ time: Duration = .zero, _ wait: @MainActor (LoadingScreen)
 }
 
 extension FlakyTest {
-    static let all = yielding + polling + sleeping + ordering + disturbing
+    static let all = yielding + polling + sleeping + ordering + starting + disturbing
 
     private static let yielding = [
         FlakyTest(name: "one yield for a mirrored status", source: "localvoxtral#76") {
@@ -311,12 +336,12 @@ extension FlakyTest {
             #expect(await notes.last == "idle")
         },
         FlakyTest(name: "polls up to a deadline", source: "cassette#87", form: .anytime) {
-            try await screen(.seconds(3)) { screen in
+            try await screen(.milliseconds(3)) { screen in
                 let deadline = ContinuousClock.now + .seconds(30)
                 while screen.text != "done", .now < deadline { try await Task.sleep(for: .seconds(10)) }
             }
         } right: {
-            try await screen(.seconds(3)) { await $0.task?.value }
+            try await screen(.milliseconds(3)) { await $0.task?.value }
         },
         FlakyTest(name: "a poll each 50 ms for a file", source: "pine#603", form: .anytime) {
             let file = DebouncedFile()
@@ -545,6 +570,100 @@ extension FlakyTest {
         },
     ]
 
+    private static let starting = [
+        FlakyTest(name: "a task that is cancelled at once", source: "EnviousWispr#3035", verdict: .unfound) {
+            let assembly = Task { (1...3).prefix { _ in !Task.isCancelled } }
+            assembly.cancel()
+            #expect(await assembly.value.isEmpty)
+        } right: {
+            let (starts, start) = AsyncStream<Void>.makeStream()
+            let assembly = Task {
+                for await _ in starts {}
+                return (1...3).prefix { _ in !Task.isCancelled }
+            }
+            assembly.cancel()
+            start.finish()
+            #expect(await assembly.value.isEmpty)
+        },
+        FlakyTest(name: "the first of two requests in the order of their lines", source: "Shelv#45", verdict: .none) {
+            let gate = RequestGate()
+            async let first = gate.value { "xml" }
+            async let second = gate.value { "other" }
+            #expect(await [first, second] == ["xml", "xml"])
+        } right: {
+            let gate = RequestGate(), (begins, begin) = AsyncStream<Void>.makeStream()
+            async let first = gate.value {
+                begin.finish()
+                return "xml"
+            }
+            for await _ in begins {}
+            async let second = gate.value { "other" }
+            #expect(await [first, second] == ["xml", "xml"])
+        },
+        FlakyTest(name: "the first of two flushes in the order of their lines", source: "purchases-ios#3282", verdict: .none) {
+            let queue = EventQueue()
+            let first = Task { await queue.flush("first") { await Task.yield() } }
+            let second = Task { await queue.flush("second") { await Task.yield() } }
+            await first.value
+            await second.value
+            #expect(await queue.sent == ["first"])
+        } right: {
+            let queue = EventQueue()
+            let (begins, begin) = AsyncStream<Void>.makeStream(), (ends, end) = AsyncStream<Void>.makeStream()
+            let first = Task {
+                await queue.flush("first") {
+                    begin.finish()
+                    for await _ in ends {}
+                }
+            }
+            for await _ in begins {}
+            await queue.flush("second") { await Task.yield() }
+            end.finish()
+            await first.value
+            #expect(await queue.sent == ["first"])
+        },
+        FlakyTest(name: "a detached task that has begun by now", source: "apple-browsers#3529", verdict: .unclear) {
+            let notes = Notes()
+            let first = Task.detached { await notes.add("fetched") }
+            await Task.yield()
+            first.cancel()
+            await notes.add("fetched again")
+            #expect(await notes.lines == ["fetched", "fetched again"])
+        } right: {
+            let notes = Notes(), (begins, begin) = AsyncStream<Void>.makeStream()
+            let first = Task.detached {
+                await notes.add("fetched")
+                begin.finish()
+            }
+            for await _ in begins {}
+            first.cancel()
+            await notes.add("fetched again")
+            #expect(await notes.lines == ["fetched", "fetched again"])
+        },
+        FlakyTest(name: "a sleep until all requests have begun", source: "WordPress-iOS#24790", form: .anytime) {
+            let notes = Notes()
+            let requests = (1...3).map { number in Task { await notes.add("\(number)") } }
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(await notes.lines.count == 3)
+            for request in requests { await request.value }
+        } right: {
+            let notes = Notes(), (begins, begin) = AsyncStream<Int>.makeStream()
+            let requests = (1...3).map { number in
+                Task {
+                    await notes.add("\(number)")
+                    begin.yield(number)
+                }
+            }
+            var missing = 3
+            for await _ in begins {
+                missing -= 1
+                if missing == 0 { break }
+            }
+            #expect(await notes.lines.count == 3)
+            for request in requests { await request.value }
+        },
+    ]
+
     private static func together(_ name: String, _ source: String, _ key: String) -> FlakyTest {
         FlakyTest(
             name: name, source: source,
@@ -597,7 +716,7 @@ private struct Trial {
     }
 }
 
-@Suite(.serialized) struct `Flaky tests of others` {
+@Suite struct `Flaky tests of others` {
     @Test(arguments: FlakyTest.all) func `are found, and their right twins pass`(test: FlakyTest) async throws {
         let trial = Trial(test: test)
         let start = ContinuousClock.now
