@@ -37,7 +37,7 @@ extension Engine.State {
     }
 
     /// The function in which a task continues; `nil`: unknown.
-    func function(of job: Job?) -> String? {
+    private func function(of job: Job?) -> String? {
         job?.task.flatMap { task in session?.whereabouts(of: task) }
     }
 

@@ -84,7 +84,7 @@ struct Execution: Sendable {
         }
     }
 
-    /// How many tasks stay asleep in this process: each keeps about 4 KB, and what it holds.
+    /// How many tasks stay asleep in this process: each keeps about 5 KB, and what it holds.
     private static let asleep = Lock(0)
 
     /// - Returns: A problem if the tasks that are left asleep are too many now.
@@ -95,9 +95,7 @@ struct Execution: Sendable {
             return asleep
         }
         guard count > most, let timer = timers.last else { return nil }
-        let name = left.name(of: timer.suspension, timer.sleeper)
-        let functions = left.function(of: timer.suspension.job).map { [name: $0] } ?? [:]
-        return ExplorationProblem(.sleepers, tasks: [name], detail: "\(count)").adding(functions)
+        return ExplorationProblem(.sleepers, tasks: [left.name(of: timer.suspension, timer.sleeper)], detail: "\(count)")
     }
 }
 

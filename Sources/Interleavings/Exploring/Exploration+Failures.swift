@@ -18,7 +18,10 @@ extension Exploration {
         if isFirstFailure || summary.schedules == 1, outcome.isRepeatable, let problem = nondeterminism(after: outcome) {
             throw failure(problem, outcome)
         }
-        if let excess = outcome.excess, outcome.error == nil || summary.firstFailure != nil { throw excess }
+        if let excess = outcome.excess, outcome.error == nil || summary.firstFailure != nil {
+            // Tasks have names only where a report is made.
+            throw execute(.replay(Replay(choices: outcome.choices)), records: true).excess ?? excess
+        }
         guard let error = outcome.error else { return }
         summary.failures += 1
         // A failure that leaves threads behind ends the exploration: each one would cost threads for good.

@@ -32,7 +32,7 @@ package struct Overrides: Sendable {
     package var seeksNearestPass = false
     /// Whether an execution in which nothing can run waits in real time for an outside event.
     var waitsForOutside = true
-    /// How many tasks the schedules of this process may leave asleep: about 1 GB.
+    /// How many tasks the schedules of this process may leave asleep: a little over 1 GB.
     package var mostAsleep = 250_000
     /// Whether ``Driving/preferred`` leaves this program's doors shut, as if it had none.
     package var isUnaided = false

@@ -97,7 +97,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
 
     /// The problem and its remedy.
     package var text: String {
-        let names = tasks.map { $0.at(code == .deadlock || code == .sleepers ? whereabouts : [:]) }.joined(separator: ", ")
+        let names = tasks.map { $0.at(code == .deadlock ? whereabouts : [:]) }.joined(separator: ", ")
         return switch code {
         case .requirement, .stopped: detail
         case .unreadError:
@@ -134,7 +134,7 @@ public struct ExplorationProblem: Error, Sendable, Hashable, Described {
             "The schedule does not fit: \(detail). Replay it with the scenario, the granularity, the time model and the"
                 + " build configuration (debug or release) that it was found with; if the code has changed since, explore again."
         case .sleepers:
-            "Too many sleepers: schedules in this process have ended with \(detail) tasks asleep, each of which keeps about 4 KB and"
+            "Too many sleepers: schedules in this process have ended with \(detail) tasks asleep, each of which keeps about 5 KB and"
                 + " what it holds. The last one is \(names). Cancel such a task before the test ends, or run fewer schedules."
         case .nothingToExplore: "Nothing to explore: \(detail)."
         }
