@@ -727,7 +727,13 @@ private struct Trial {
         try await trial.explore(test.right)
         let times = [start.duration(to: plain), plain.duration(to: found), found.duration(to: .now)]
         let verdict = Trial.verdict(failure)
-        #expect(verdict == test.verdict, "\(failure.map { "\($0)" } ?? "")")
+        #if DEBUG
+        let isRight = verdict == test.verdict
+        #else
+        // In optimized code a step may belong to another function, so that a report is more careful.
+        let isRight = verdict == test.verdict || verdict == .unclear
+        #endif
+        #expect(isRight, "\(verdict) \(failure.map { "\($0)" } ?? "")")
         let row: [String] =
             [
                 test.name, test.source, failure.map { "\($0.number)" } ?? "–", verdict.rawValue,
