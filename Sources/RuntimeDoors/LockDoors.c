@@ -91,28 +91,22 @@ static int noted(doors_session *session, void *lock, int result, bool is_taken) 
         if (session && ASKED(session, take(session->owner, kind, lock))) return 0; \
         return real_##name()(lock);                                                \
     }
-#define TRIES(name, type)                                                          \
+#define NOTES(name, type, is_taken)                                                \
     LOCK_FUNCTION(name, type) {                                                    \
         doors_session *session = session_of(caller);                               \
         if (!session) return real_##name()(lock);                                  \
-        TELL(session, stop(session->owner));                                       \
-        return noted(session, lock, real_##name()(lock), true);                    \
-    }
-#define RELEASES(name, type)                                                       \
-    LOCK_FUNCTION(name, type) {                                                    \
-        doors_session *session = session_of(caller);                               \
-        if (!session) return real_##name()(lock);                                  \
-        return noted(session, lock, real_##name()(lock), false);                   \
+        if (is_taken) TELL(session, stop(session->owner));                         \
+        return noted(session, lock, real_##name()(lock), is_taken);                \
     }
 
 TAKES(pthread_mutex_lock, pthread_mutex_t, doors_lock_mutex)
 TAKES(pthread_rwlock_rdlock, pthread_rwlock_t, doors_lock_read)
 TAKES(pthread_rwlock_wrlock, pthread_rwlock_t, doors_lock_write)
-TRIES(pthread_mutex_trylock, pthread_mutex_t)
-TRIES(pthread_rwlock_tryrdlock, pthread_rwlock_t)
-TRIES(pthread_rwlock_trywrlock, pthread_rwlock_t)
-RELEASES(pthread_mutex_unlock, pthread_mutex_t)
-RELEASES(pthread_rwlock_unlock, pthread_rwlock_t)
+NOTES(pthread_mutex_trylock, pthread_mutex_t, true)
+NOTES(pthread_rwlock_tryrdlock, pthread_rwlock_t, true)
+NOTES(pthread_rwlock_trywrlock, pthread_rwlock_t, true)
+NOTES(pthread_mutex_unlock, pthread_mutex_t, false)
+NOTES(pthread_rwlock_unlock, pthread_rwlock_t, false)
 
 // 16. Random numbers
 
