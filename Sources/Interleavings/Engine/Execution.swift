@@ -51,14 +51,15 @@ struct Execution: Sendable {
 
     /// Ends what the scenario left behind: cancels its spawned tasks, ends the waits that can throw, and runs all runnable work.
     ///
-    /// Other sleepers stay asleep.
+    /// Other sleepers stay asleep, and after an escape no task is cancelled.
     ///
     /// - Returns: What is left, with the threads that wait for what can't come any more and stay asleep.
     private func end() -> Engine.State {
         let cancellations = engine.state.withLock { state in
             state.recorder = nil
             state.endLimit = state.steps + max(engine.stepLimit, Self.endSteps)
-            return state.tasks.spawned.compactMap(\.cancel)
+            // Work outside goes on after an escape: a handler could meet it at any moment, and wait for it under the task's lock.
+            return state.escape == nil ? state.tasks.spawned.compactMap(\.cancel) : []
         }
         engine.doors.step { engine.cancel(cancellations) }
         engine.run()

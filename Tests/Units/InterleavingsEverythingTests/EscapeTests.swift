@@ -74,6 +74,22 @@ import Glibc
         #expect(!"\(problem)".contains("simulation.clock"))
     }
 
+    @Test func `cancels no task, whose handler could wait for the outside`() async throws {
+        let cancellations = Notes()
+        let problem = try await problem { simulation in
+            simulation.spawn("Anna") {
+                await withTaskCancellationHandler {
+                    DispatchQueue.global().async {}
+                    await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+                } onCancel: {
+                    cancellations.add("Anna")
+                }
+            }
+        }
+        #expect(problem.code == .escape)
+        #expect(cancellations.all.isEmpty)
+    }
+
     @Test func `runs within a step if it is a task of Swift's pool, even if other tasks hold all of the pool's threads`()
         async throws
     {
