@@ -97,7 +97,7 @@ struct GrantRecord: Sendable, Hashable {
 
     /// The age of its token, clamped to the token's lifetime, whatever the clocks say.
     func age(at time: Double?) -> Duration {
-        let life = min(max(token?.lifetime ?? .zero, .zero), RefreshPolicy.longestLifetime)
+        let life = RefreshPolicy.counted(token?.lifetime ?? .zero)
         // If the clock has no valid time, the token counts as expired.
         guard let time, (time - received).isFinite else { return life }
         return .seconds(min(max(time - received, 0), life / .seconds(1)))
@@ -120,7 +120,7 @@ extension SharedFlight {
             var last: Duration
             /// When it was written, as far as the service knows.
             var since: Duration
-            /// Whether the store measures ages by a clock that nobody sets.
+            /// Whether the store measures ages by a clock that can't be set.
             var isAgeSteady = false
             /// Since when the store has responded, once the mark's time is nearly over.
             var watched: Duration?
@@ -156,7 +156,7 @@ extension SharedFlight {
         /// The ``GrantRecord/fence`` under which this service has received a token, which shows that the server accepts its
         /// client.
         var served: String?
-        /// How many records this service has written.
+        /// How many writes this service has begun.
         var writes = 0
     }
 }
@@ -260,7 +260,7 @@ extension SharedFlight.Knowledge.Sight {
         }
         (first, watched) = (last.first, last.watched)
         // If the store's clock steps forward, the first read was right; if it steps back, time has passed on this service's clock
-        // all the same. A clock that nobody sets may stop, though, while the machine sleeps.
+        // all the same. A clock that can't be set may stop, though, while the machine sleeps.
         since = isAgeSteady ? told : min(max(last.since, told), first)
     }
 

@@ -39,7 +39,7 @@ extension SharedFlight {
         var isHolderRunning: Bool?
         /// How long ago this version of the record was written, at least; `nil` if the store can't tell.
         var age: Duration?
-        /// Whether the age comes from a clock that nobody sets.
+        /// Whether the age comes from a clock that can't be set.
         var isAgeSteady = false
     }
 

@@ -83,6 +83,7 @@ final class SharedSession: Sendable {
             state.overtaken = nil
             state.fences += 1
             state.isRetry = false
+            // A sign-out must reach the store even if as many operations hang as may.
             state.unfinished = [:]
         }
     }
@@ -231,8 +232,8 @@ final class SharedSession: Sendable {
             noteMark(in: sighting.record)
             return .read(sighting)
         } catch {
-            // A store that can't wait is asked again at the limit.
-            _ = await clock.hasPassed(deadline)
+            // A store that can't wait is read again soon, but no more often than a flight reads that is woken without a change.
+            await pause(for: min(RefreshPolicy.checkPause, max(deadline - clock.now(), .zero)))
             return .waited
         }
     }
@@ -250,7 +251,7 @@ final class SharedSession: Sendable {
         if let mark = contents.mark, mark.owner != owner, let holder = mark.holder { isRunning = await store.isRunning(holder) }
         return SharedFlight.Sighting(
             record: contents, revision: record.revision, isHolderRunning: isRunning,
-            age: record.age.map { min(max($0, .zero), RefreshPolicy.longestLifetime) }, isAgeSteady: record.isAgeSteady)
+            age: record.age.map(RefreshPolicy.counted), isAgeSteady: record.isAgeSteady)
     }
 
     private func coded(_ bytes: Data, by key: ((Data) throws -> Data)?) throws -> Data {
@@ -290,8 +291,8 @@ final class SharedSession: Sendable {
 extension SharedSession {
     /// The session's knowledge of the store, and the sign-ins and sign-outs that haven't reached it.
     struct State: Sendable {
-        /// How many unfinished operations a store may have, since each keeps a task; after that it gets no more until the first are
-        /// forgotten.
+        /// How many unfinished operations a store may have since the last sign-in or sign-out, since each keeps a task; after that it
+        /// gets no more until the first are forgotten.
         private static let mostUnfinished = 16
 
         /// When an unfinished operation is forgotten, since its callback must be lost: two minutes, as for a load by default.

@@ -129,7 +129,7 @@ public struct SharedRecord: Sendable, Equatable {
     /// If that clock is set, a service that has read the record before isn't misled, since it measures the time itself. One that
     /// has just started believes the age if two reads agree.
     public var age: Duration?
-    /// Whether the age comes from a clock that nobody sets and that all processes share, such as the time since the machine's start.
+    /// Whether the age comes from a clock that can't be set and that all processes share, such as the time since the machine's start.
     ///
     /// Such a clock may stop while the machine sleeps. Of any other clock a service believes only what its own clock confirms.
     package var isAgeSteady = false

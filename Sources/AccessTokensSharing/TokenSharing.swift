@@ -35,10 +35,12 @@ public struct TokenSharing: Sendable {
         /// Returns how long to wait for a mark's holder, counted from when the mark was written or first seen; `nil`: without a
         /// limit.
         func patience(with mark: GrantRecord.Mark) -> Duration? {
-            switch kind {
-            case .standard: mark.limit * 2
+            // The limit may be another program's, which says how long it waits by any number.
+            let limit = RefreshPolicy.counted(mark.limit)
+            return switch kind {
+            case .standard: limit * 2
             case .never: nil
-            case .after(let duration): max(duration, mark.limit)
+            case .after(let duration): max(RefreshPolicy.counted(duration), limit)
             }
         }
     }
@@ -86,7 +88,7 @@ public struct TokenSharing: Sendable {
         seal: (@Sendable (Data) throws -> Data)? = nil,
         open: (@Sendable (Data) throws -> Data)? = nil
     ) {
-        self.transportLimit = max(transportLimit, .zero)
+        self.transportLimit = RefreshPolicy.counted(transportLimit)
         self.doubt = doubt
         self.serverGrace = serverGrace.map { max($0, .zero) }
         // At least the pause between store checks, and small enough that no sum overflows.

@@ -106,7 +106,7 @@ extension TokenService {
 
     @usableFromInline
     nonisolated func deadline(after limit: Duration?) -> Duration? {
-        limit.map { clock.now() + min(max($0, .zero), RefreshPolicy.longestLifetime) }
+        limit.map { clock.now() + RefreshPolicy.counted($0) }
     }
 
     /// How long a token is still good, to its real expiry on the service's clock; `nil` if it has no lifetime.

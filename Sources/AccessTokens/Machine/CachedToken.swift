@@ -6,7 +6,8 @@ extension TokenService {
         let token: AccessToken
         /// When it stops being handed out; `nil`: not before it is invalidated.
         private(set) var expiry: Duration?
-        /// The time between hard expiry and real expiry; zero after a refusal, and it stays zero.
+        /// The time between hard expiry and real expiry; zero once the token must not be used in it: after a refusal before hard
+        /// expiry, or a failure that waiting can't mend.
         private var leeway: Duration
         /// Whether it is handed out beyond hard expiry, because a load failed.
         private(set) var isInLeeway = false
@@ -93,7 +94,7 @@ extension TokenService {
             return error
         }
 
-        /// Postpones the refresh, because another service is refreshing.
+        /// Postpones the refresh, because the last one brought nothing that can be used, as while another service refreshes.
         mutating func postponeRefresh(at now: Duration) {
             refreshFrom = expiry == nil ? nil : now + Self.shortestPause(until: expiry, at: now)
         }
@@ -205,7 +206,7 @@ struct BackOff: Sendable {
         return error.following(lostResponseAt: lostResponse.moment)
     }
 
-    /// Closes the gate until `moment` without counting a failure: the server asked for the wait while a token was still good.
+    /// Lets the server be asked again from `moment`; counts no failure.
     @discardableResult
     fileprivate mutating func hold(_ error: TokenServiceError, until moment: Duration) -> TokenServiceError {
         gate = .opens(at: moment)
@@ -303,7 +304,7 @@ extension RefreshPolicy {
 
     // The same functions for a lifetime that is already clamped, so that it is compared only once.
 
-    static func counted(_ lifetime: Duration) -> Duration {
+    package static func counted(_ lifetime: Duration) -> Duration {
         min(max(lifetime, .zero), longestLifetime)
     }
 

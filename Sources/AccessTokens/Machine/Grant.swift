@@ -186,7 +186,7 @@ struct Rejections: Sendable {
     mutating func remember(_ token: AccessToken, afterLoads loads: Int, until end: Duration?, at now: Duration) {
         tokens.removeAll { $0.token.value == token.value || $0.until.map { $0 <= now } ?? false }
         if tokens.count == RefreshPolicy.rememberedRejections { tokens.removeFirst() }
-        let until = token.lifetime.map { now + min(max($0, .zero), RefreshPolicy.longestLifetime) } ?? end
+        let until = token.lifetime.map { now + RefreshPolicy.counted($0) } ?? end
         tokens.append((token, until, loads))
     }
 

@@ -12,6 +12,8 @@ private final class ContraryStore: SharedTokenStore {
         /// How many swaps succeed before the others conflict.
         var swaps = Int.max
         var wakesAtOnce = false
+        /// How many waits fail before the others succeed.
+        var failingWaits = 0
         /// How many operations were requested; after a thousand the store fails.
         var count = 0
     }
@@ -49,7 +51,12 @@ private final class ContraryStore: SharedTokenStore {
 
     @concurrent func changedRecord(from revision: SharedRecord.Revision?, atMost limit: Duration) async throws -> SharedRecord? {
         try count()
-        if state.withLock({ $0.wakesAtOnce }) { return nil }
+        let (wakesAtOnce, fails) = state.withLock { state in
+            state.failingWaits -= 1
+            return (state.wakesAtOnce, state.failingWaits >= 0)
+        }
+        if fails { throw Enough() }
+        if wakesAtOnce { return nil }
         return try await memory.changedRecord(from: revision, atMost: limit)
     }
 }
@@ -79,6 +86,18 @@ struct ContraryStoreTests {
         #expect(store.state.withLock { $0.count } <= 14)
         fleet.succeed(load, with: .granted("second"))
         fleet.advance(by: .seconds(1))
+        #expect(caller.value?.value == "second")
+    }
+
+    @Test(arguments: [1, 3])
+    func `after a wait that the store refuses, the record is read a second later`(failures: Int) throws {
+        let (fleet, store) = try fleet()
+        _ = fleet.call(0)
+        let load = try fleet.load(0)
+        store.state.withLock { $0.failingWaits = failures }
+        let caller = fleet.call(1)
+        fleet.succeed(load, with: .granted("second"))
+        for _ in 1...failures { fleet.advance(by: .seconds(1)) }
         #expect(caller.value?.value == "second")
     }
 

@@ -243,6 +243,23 @@ struct TakeOverTests {
         #expect(reason.description.contains("for 92 s more at most") && reason.description.contains("loadTimeout"))
     }
 
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min)])
+    func `51: a mark with any limit at all is waited for, and its error says how long`(limit: Duration) throws {
+        for sharing in [TokenSharing(transportLimit: limit), TokenSharing(transportLimit: limit, doubt: .after(limit))] {
+            var cockpit = Cockpit {
+                ($0.transportLimit, $0.doubt) = (sharing.transportLimit, sharing.doubt)
+                $0.plan.deadline = .seconds(30)
+            }
+            var marked = other
+            marked.mark?.limit = .seconds(Int64.max)
+            _ = cockpit.take(.read(seen(marked, age: nil)))
+            cockpit.moment.now = .seconds(29)
+            _ = cockpit.take(.waited)
+            guard case .failed(let failure)? = cockpit.take(.read(seen(marked, age: nil))).outcome else { throw Cockpit.Unexpected() }
+            #expect("\(failure.error)".contains("s more at most"))
+        }
+    }
+
     @Test func `31: a silent holder's mark is never taken over if the doubt is unlimited`() throws {
         var cockpit = Cockpit {
             $0.doubt = .never
