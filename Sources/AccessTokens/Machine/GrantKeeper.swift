@@ -166,8 +166,8 @@ extension GrantKeeper {
 
     // MARK: Fences
 
-    /// Begins another session, whose own save or removal supersedes one that failed.
-    mutating func beginSession(_ number: Int) {
+    /// Notes a fence, whose own save or removal supersedes one that failed.
+    mutating func noteFence(_ number: Int) {
         generation = number
         // A lender tells itself.
         if !isLent { unsaved = nil }
@@ -175,7 +175,7 @@ extension GrantKeeper {
 
     /// Saves the grant of a sign-in, or removes that of a sign-out; returns whether the flight has to wait until it is saved.
     mutating func fence(_ kind: Kind, for flight: Int? = nil, at now: Duration, _ outbox: inout Machine.Outbox) -> Bool {
-        let token = kind.token, handsOver = token == nil || isUnread || isShared
+        let token = kind.token, handsOver = token == nil || isUnread
         outbox.effects.append(.gaveUp(outbox.discard(grant.put(token, kind.reason)), fence: generation))
         isUnread = false
         guard hasStore else {
@@ -250,8 +250,11 @@ extension GrantKeeper {
             return nil
         }
         let isChange = failure == nil && isReadForLoad(operations[0]) && !(found.map { grant.knows($0.token) } ?? false)
-        // Another service's change has the last word over a write that waits behind the read.
-        if isChange { operations.removeLast(operations.count - 1) }
+        // Another service's change has the last word over a write that waits behind the read, whose grant is then only here.
+        if isChange {
+            for token in operations.dropFirst().compactMap(\.kind.token) { outbox.discard(grant.handOver(token, .superseded)) }
+            operations.removeLast(operations.count - 1)
+        }
         var givenUp = givenUp
         let isTold = unsaved?.error.isLasting ?? false && unsaved?.error.remedy == failure?.error.remedy
         let operation = removeFirst(failure, hasRead: found != nil, at: now, &outbox)
@@ -398,7 +401,7 @@ extension GrantKeeper {
         var operation = Operation(
             id: count, kind: kind, generation: generation, deadline: now + limit, flight: flight,
             handsOver: handsOver || dropped.contains(where: \.handsOver), isLate: isLate)
-        // What a read before a load finds is another service's, which counts.
+        // Not a read before a load: what that finds is another service's grant, in use.
         if operation.isWrite, owesHandOver { operation.handsOver = true }
         for other in dropped where !other.fences.isEmpty {
             operation.fences += other.fences
@@ -415,7 +418,7 @@ extension GrantKeeper {
         if operations.count == 1 { outbox.effects.append(.perform(operation)) }
     }
 
-    /// A removal supersedes everything before it; a save supersedes other saves and loads.
+    /// A removal supersedes everything before it; a save supersedes other saves, and no read waits behind another operation.
     private mutating func dropPending(before kind: Kind) -> [Operation] {
         let isPointless = { (operation: Operation) in
             switch (operation.kind, kind) {

@@ -152,7 +152,7 @@ private struct Store {
         _ kind: GrantKeeper.Kind, until deadline: Duration, flight: Int? = nil, fence: Int? = nil, handsOver: Bool = false
     ) -> [GrantKeeper.Operation] {
         let before = operations
-        if let fence { keeper.beginSession(fence) }
+        if let fence { keeper.noteFence(fence) }
         let now = deadline - RefreshPolicy.storeTimeout
         keeper.add(kind, flight: flight, isFence: fence != nil, handsOver: handsOver, at: now, &outbox)
         let after = operations.map(\.id)

@@ -139,6 +139,23 @@ struct ReadFirstTests {
         #expect(caller.value?.value == "b" && store.contents?.value == "b")
     }
 
+    @Test(arguments: [true, false])
+    func `57: what a forgotten load brings during the read is handed over, if another service has changed the store`(isSignedOut: Bool)
+        throws
+    {
+        let scene = try expired()
+        _ = scene.call()
+        let forgotten = try scene.load()
+        scene.advance(by: .seconds(120))
+        change(scene, to: isSignedOut ? nil : .granted("x"))
+        store.hold()
+        let caller = scene.call()
+        scene.succeed(forgotten, with: .granted("late"))
+        scene.release(store)
+        #expect(caller.code == .reset && scene.discards == ["late superseded"])
+        #expect(store.contents?.value == (isSignedOut ? nil : "x"))
+    }
+
     @Test func `57: a load that may be repeated, and one without a refresh token, read nothing more`() throws {
         let scene = try expired(isRepeatable: true)
         _ = scene.call()
