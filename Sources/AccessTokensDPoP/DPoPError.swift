@@ -15,7 +15,7 @@ public struct DPoPError: TokenLoadFailure, Sendable {
     package enum Code: String, Sendable {
         /// The public key can't be used, or the algorithm doesn't fit it.
         case invalidKey
-        /// The request's URL or method can't be proven.
+        /// No proof can be made for the request's URL or method.
         case invalidRequest
         /// The signing closure returned something that isn't a signature of the algorithm.
         case invalidSignature
@@ -52,7 +52,7 @@ extension DPoPError: Redacted, DescribedError {
     package var text: String {
         switch code {
         case .invalidKey: "The key can't be used for proofs: \(detail)."
-        case .invalidRequest: "The request can't be proven, so nothing was sent: \(detail)."
+        case .invalidRequest: "No proof could be made for the request, so nothing was sent: \(detail)."
         case .invalidSignature: "The signature can't be used, so nothing was sent: \(detail)."
         case .signingTimedOut: "Signing took longer than \(detail), so nothing was sent. Check the key service that signs."
         case .invalidNonce: "The server's nonce can't be used: \(detail). The server must be corrected."

@@ -208,7 +208,7 @@ extension AuthorizationServer {
         let answer = try await OAuthClient.answer(
             toRegistration: request, hiding: [initialToken].compactMap(\.self), by: transport)
         guard let id = answer["client_id"], id.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
-            throw OAuthError(.invalidMetadata("The answer to a registration at \(shown) names no client_id"))
+            throw OAuthError(.invalidMetadata("The answer to a registration at \(shown) has no client_id of printable ASCII"))
         }
         // RFC 7591 §2: basic is what an answer means that doesn't say it.
         let usual = answer["client_secret"] == nil ? "none" : "client_secret_basic"

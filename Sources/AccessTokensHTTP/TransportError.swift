@@ -9,17 +9,17 @@ import FoundationNetworking
 public import FoundationEssentials
 #endif
 
-/// Why a ``TokenTransport`` returned no answer.
+/// Why a ``TokenTransport`` returned no response.
 ///
 /// Its texts name hosts and causes, never a secret. Clients and stores turn it into their own errors.
 public enum TransportError: Error, Sendable {
     /// Nothing of the request was sent: the name can't be resolved, no connection could be made, or its handshake failed.
     case notSent(_ reason: String, underlying: (any Error)? = nil)
-    /// The connection ended before the answer was complete; the request may have been executed.
+    /// The connection ended before the response was complete; the request may have been executed.
     case connectionLost(_ reason: String, underlying: (any Error)? = nil)
-    /// The answer was not complete within the time limit; the request may have been executed.
+    /// The response was not complete within the time limit; the request may have been executed.
     case timedOut(underlying: (any Error)? = nil)
-    /// The answer's body is longer than the request's ``TransportRequest/maximumBodySize``.
+    /// The response's body is longer than the request's ``TransportRequest/maximumBodySize``.
     case tooLong
     /// The transport can't send such a request at all; nothing was sent.
     case invalidConfiguration(_ problem: String)
@@ -34,9 +34,9 @@ extension TransportError: Redacted, LocalizedError {
         switch self {
         case .notSent(let reason, _): "The server could not be reached, so nothing was sent: \(reason)."
         case .connectionLost(let reason, _):
-            "The connection ended before the answer was complete: \(reason). The request may have been executed."
-        case .timedOut: "The answer was not complete within the time limit. The request may have been executed."
-        case .tooLong: "The answer is longer than the request's maximumBodySize."
+            "The connection ended before the response was complete: \(reason). The request may have been executed."
+        case .timedOut: "The response was not complete within the time limit. The request may have been executed."
+        case .tooLong: "The response is longer than the request's maximumBodySize."
         case .invalidConfiguration(let problem): "The transport can't send this: \(problem). Nothing was sent."
         }
     }

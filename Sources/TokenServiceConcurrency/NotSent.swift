@@ -1,6 +1,6 @@
-/// The load's time was over before its turn: nothing has been sent.
+/// The load was given up before its turn: nothing has been sent.
 package struct NotSent: Error, CustomStringConvertible {
-    package let description = "The load's time was over before it could send anything."
+    package let description = "The load was given up before it sent anything."
 
     package init() {}
 }

@@ -135,11 +135,11 @@ public struct AccessToken: Sendable {
 }
 
 extension AccessToken {
-    /// The same token as another value.
+    /// An equal token that isn't identical.
     var copy: AccessToken { with(grantOf: self) }
 
-    /// Whether the two are copies of one value.
-    func isSameValue(as other: AccessToken) -> Bool { storage === other.storage }
+    /// Whether the two are the same object, and not only equal.
+    func isIdentical(to other: AccessToken) -> Bool { storage === other.storage }
 
     /// The same token with the refresh token of another, or without one.
     package func with(grantOf other: AccessToken?) -> AccessToken {

@@ -121,7 +121,7 @@ package enum LogText {
         return isEnded ? sentence : sentence + "."
     }
 
-    /// The same as ``line(_:)`` without spaces, as the value of a field.
+    /// The same as ``line(_:)``, as the value of a field: with `_` for spaces and for `=`.
     package static func field(_ text: String) -> String {
         String(line(text).map { $0 == " " || $0 == "=" ? "_" : $0 })
     }

@@ -21,9 +21,10 @@ public protocol TokenLoader: Sendable {
     ///
     /// For `client_credentials` it may. With a rotating refresh token it must not: the server may treat the repetition as theft
     /// and revoke the session (RFC 9700 §4.14.2). A repeatable load that exceeds `RefreshPolicy(loadTimeout:)` is cancelled, and
-    /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts meanwhile, until
-    /// ``TokenService/reset()`` or ``TokenService/replace(with:)`` is called. Four times the limit after its start it is
-    /// cancelled, too, whether it was called or not.
+    /// the next caller starts a new one. A non-repeatable load keeps running, and no other starts until it
+    /// ends, until ``TokenService/reset()`` or ``TokenService/replace(with:)``, or until four times the limit has passed since its
+    /// start: then the next caller's load begins, and this one is cancelled. One that a reset or a replacement cut off is cancelled
+    /// at that time, too, without any caller. With a grant that processes share only the first two count.
     ///
     /// In a program's first minute, a non-repeatable load that would spend a refresh token doesn't start ahead of expiry either.
     /// It starts only when a caller waits for it: see ``TokenService/drain(within:)``.

@@ -22,7 +22,7 @@ public struct TokenServiceError: Error, Sendable {
         public static let reset = Code(text: "reset")
         /// The loader returned a token whose lifetime had passed when it arrived.
         public static let tokenExpiredOnArrival = Code(text: "tokenExpiredOnArrival")
-        /// A request was refused twice while refusals may cause no load, since they have caused 5 in 30 s.
+        /// No load may start for a refused token or a demanded one, since such loads have been 5 in 30 s.
         public static let tooManyInvalidations = Code(text: "tooManyInvalidations")
         /// The store failed or took too long; ``TokenServiceError/underlying`` is its error.
         public static let storeFailed = Code(text: "storeFailed")
@@ -84,7 +84,7 @@ public struct TokenServiceError: Error, Sendable {
     /// When the response to an earlier attempt with the same grant was lost, on the wall clock; `nil` if none was, or if this isn't a
     /// refusal.
     ///
-    /// The server may have replaced the refresh token then, which is the usual reason of a refusal that nobody expects.
+    /// The server may have replaced the refresh token then, which is the usual reason of an unexpected refusal.
     public var lostAnswerAt: Date? { details.lostAnswerAt }
 
     /// Whether the error has a moment on the service's own clock, which the state machine counts in.
@@ -174,7 +174,7 @@ extension TokenServiceError: DescribedError {
         if let underlying { text += " Cause: \(LogText.sentence("\(underlying)"))" }
         if let lostAnswerAt {
             text +=
-                " The answer to an earlier attempt was lost at \(lostAnswerAt), so the server may have replaced the refresh token "
+                " The response to an earlier attempt was lost at \(lostAnswerAt), so the server may have replaced the refresh token "
                 + "then."
         }
         if let retryAt { text += details.isDue ? " The next call tries again." : " Next attempt: \(retryAt)." }
@@ -206,8 +206,8 @@ extension TokenServiceError: DescribedError {
         case .reset: "The session of this call has ended: the user has signed out since. Don't repeat the call for the next user."
         case .tokenExpiredOnArrival: "The loaded token had already expired. Check its lifetime and the server's clock."
         case .tooManyInvalidations:
-            "The request was refused twice, and earlier refusals have used up the loads of their 30 s. If all requests are refused, "
-                + "check the audience and the scope that the resource server expects."
+            "Refused tokens and demands for new ones have used up the 5 loads of their 30 s. If all requests are refused, check the "
+                + "audience and the scope that the resource server expects."
         case .storeFailed: "The token store failed."
         case .drained:
             "The service was drained because the program is about to end, so it loads no token. Call resume() to continue."

@@ -96,7 +96,7 @@ package protocol GrantLender: AnyObject, Sendable {
     func drain(within limit: Duration) async -> DrainResult
 }
 
-/// A load that used a shared grant failed.
+/// A load that used a lent grant failed.
 package struct LentGrantFailure: Error {
     let cause: any Error
     /// Whether a user has signed in or out since the load began, so that the failure isn't about the current grant.
@@ -108,7 +108,7 @@ package struct LentGrantFailure: Error {
     }
 }
 
-/// A load that would use a shared grant was not started, because the service is drained and no caller waits.
+/// A load that would use a lent grant was not started, because the service is drained and no caller waits.
 package struct LoadDeserted: Error {
     package init() {}
 }
@@ -122,7 +122,7 @@ extension TokenService {
         return await finish(fence)
     }
 
-    /// Drops everything that came from a shared grant, unless there has been a fence; then returns `nil`.
+    /// Drops everything that came from a lent grant, unless there has been a fence; then returns `nil`.
     package nonisolated func dropUnlessFenced() async -> SessionChange? {
         guard let fence = drop(at: clock.now(), as: .current, in: 0) else { return nil }
         return await finish(fence)
@@ -135,7 +135,7 @@ extension TokenService {
         await visit { service in service.step { $0.lenderIsBehind(unsaved(), at: $1) } }
     }
 
-    /// Announces an event of the service that keeps this one's shared grant, in the order of this service's events and with its
+    /// Announces an event of the service that keeps this one's lent grant, in the order of this service's events and with its
     /// generation.
     package nonisolated func announce(ofOther event: TokenEvent) async {
         await visit { $0.ties?.tether?.send(.announce(event.with(generation: $0.machine.session.generation))) }

@@ -102,6 +102,7 @@ extension TokenService {
     /// - Throws: The error with the time of the next load, if the request was a retry with a token that was handed out once more.
     package nonisolated(nonsending) func noteRefusal(of token: AccessToken) async throws {
         try await visit { service in
+            // A token that the service didn't hand out is remembered, too.
             service.step { $0.invalidate(token, at: $1) }
             if case .refusedTwice(let error) = service.resending(insteadOf: token) { throw error }
         }

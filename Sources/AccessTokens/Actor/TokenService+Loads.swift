@@ -196,7 +196,7 @@ package final class LoadMembership: Sendable {
     }
 }
 
-/// A turn that one load has at a time while others wait for it, as loads of keys that share a grant do.
+/// A turn that one load has at a time while others wait for it, as loads of keys with a lent grant do.
 package protocol LoadTurn: AnyObject, Sendable {
     /// The load that has it; `nil` if none has.
     var holder: LoadMembership? { get }

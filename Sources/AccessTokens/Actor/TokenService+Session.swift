@@ -107,7 +107,7 @@ extension TokenService {
     /// Nothing waits for the store if there is none.
     private nonisolated var fenceUrgency: Urgency { ties?.place.hasStore ?? false ? .current : .background }
 
-    /// Drops everything that came from a shared grant, as a sign-out does, but keeps the grant, which may be a new user's.
+    /// Drops everything that came from a lent grant, as a sign-out does, but keeps the grant, which may be a new user's.
     ///
     /// Calls no foreign code, so it may be called under a lock.
     ///

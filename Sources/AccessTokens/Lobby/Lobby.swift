@@ -222,7 +222,7 @@ extension TokenService {
         let joinableUntil: Duration
         /// The next time at which a deadline changes something for the waiters.
         let nextDeadline: Duration
-        /// Whether the program is about to end.
+        /// Whether the service is drained, so that it starts no load.
         let isDrained: Bool
         /// Whether there is a grant to load with; `nil`: memory doesn't tell.
         let isSignedIn: Bool?
@@ -293,7 +293,8 @@ extension TokenService {
         enum Act: Sendable {
             case signIn(AccessToken)
             case signOut
-            /// A resource server refused this token. A request that is to be sent again may be of an ended session, which counts not.
+            /// A resource server refused this token. If its request is to be sent again, the token may be of an
+            /// ended session, and is ignored then.
             case refusal(AccessToken, isToResend: Bool = false)
 
             var isFence: Bool { if case .refusal = self { false } else { true } }

@@ -123,7 +123,7 @@ extension TokenService.StateMachine {
     /// The work that callers join: the store's restore, the load and the save of its token, as far as they are needed.
     struct Flight: Sendable {
         let id: Int
-        /// How many fences there were at its start.
+        /// The number of the last fence at its start.
         let generation: Int
         /// The time from which lifetimes count.
         var start: Duration
@@ -167,7 +167,7 @@ extension TokenService.StateMachine {
     /// A load that a fence cut off: it continues, and the token that it brings is passed to the program.
     struct FencedLoad: Sendable {
         let id: Int
-        /// How many fences there were at its start.
+        /// The number of the last fence at its start.
         let generation: Int
         /// When nothing waits for its end any longer, so that it is cancelled.
         let forgottenFrom: Duration

@@ -197,10 +197,15 @@ extension TokenService.StateMachine {
             isDrained: isDrained, isSignedIn: isSignedIn)
     }
 
-    /// The next time at which a deadline changes something for the waiters; `nil`: there is none.
+    /// The next time at which a deadline changes something for the waiters, or a load that a fence cut off is cancelled; `nil`: there
+    /// is none.
+    ///
+    /// A stalled load is forgotten by the next caller, who needs another.
     var nextDeadline: Duration? {
-        guard let ofStore = keeper.nextDeadline else { return state.loadDeadline }
-        return state.loadDeadline.map { min(ofStore, $0) } ?? ofStore
+        var next = state.loadDeadline
+        if let ofStore = keeper.nextDeadline { next = min(next ?? ofStore, ofStore) }
+        if !fenced.isEmpty, let end = fenced.first(where: { !$0.isCancelled })?.forgottenFrom { next = min(next ?? end, end) }
+        return next
     }
 
     private mutating func announce(
@@ -236,10 +241,10 @@ extension TokenService.StateMachine {
     /// The token that is handed out, or that has reached its leeway.
     var lastToken: AccessToken? { (state.cached ?? reserve)?.token }
 
-    /// Returns the token that callers keep getting although a load failed or none may start; drops any other.
+    /// Drops the token, unless callers keep getting it although a load failed or none may start; returns that one.
     ///
     /// It is a token before its leeway or, after a transient failure, one inside it.
-    private mutating func survivor(of error: TokenServiceError, at now: Duration) -> CachedToken? {
+    private mutating func keepOrDropToken(after error: TokenServiceError, at now: Duration) -> CachedToken? {
         if let cached = state.cached, !cached.isInLeeway { return cached }
         guard error.remedy == .retry, let cached = (state.cached ?? reserve)?.inLeeway(at: now) else {
             dropToken()
@@ -251,7 +256,7 @@ extension TokenService.StateMachine {
     /// Returns the answer for callers that find neither a token nor a load and may not start one.
     private mutating func answer(to error: TokenServiceError, _ demand: Demand? = nil, at now: Duration) -> Answer {
         if case .loadedAfter? = demand { return .failure(error) }
-        guard let cached = survivor(of: error, at: now) else { return .failure(error) }
+        guard let cached = keepOrDropToken(after: error, at: now) else { return .failure(error) }
         install(cached)
         return .success(cached.token)
     }
@@ -283,7 +288,7 @@ extension TokenService.StateMachine {
         guard let deadline = state.loadDeadline, deadline <= now, let flight = state.flight else { return }
         if isRepeatable || flight.hasOldGrant {
             abandon(flight, TokenServiceError(.loadTimedOut), at: now)
-            // The flight may have restarted with the new grant.
+            // Not a load with an old lent grant: it may have restarted with the new one.
             if isRepeatable { outbox.effects.append(.cancel(flight: flight.id)) }
         } else {
             state = .stalled(state.cached, flight)
@@ -393,7 +398,7 @@ extension TokenService.StateMachine {
             // A load that began after the call has failed, or the grant was refused.
             if let (failed, error) = refreshError, failed > flight || error.remedy == .signIn { return .failure(error) }
             if let opens = rejections.limit(at: now) {
-                return .failure(TokenServiceError(.tooManyInvalidations).holding(until: opens))
+                return .failure(TokenServiceError(.tooManyInvalidations, remedy: .retry).holding(until: opens))
             }
             rejections.markNextLoad()
         }
@@ -410,7 +415,8 @@ extension TokenService.StateMachine {
         guard !isDrained, case .fresh(var cached) = state else { return }
         guard refreshStart(of: cached).map({ $0 <= now }) ?? false else {
             // The token is good, but another service may have signed out, or saved a later one.
-            return keeper.nextCheck.map { $0 <= now } ?? false ? check(0, at: now) : ()
+            if let next = keeper.nextCheck, next <= now { check(0, at: now) }
+            return
         }
         if isCrowded(at: now) {
             cached.refreshFrom = now + RefreshPolicy.refreshPause(afterFailures: 1, jitter: random.jitter())
@@ -713,7 +719,6 @@ extension TokenService.StateMachine {
         let (isKept, givenUp) = keeper.grant.keep(
             token, using: flight.previous, bringsToken: bringsToken,
             beside: abandoned.map(\.savedToken) + [state.cached?.token])
-        // Callers wait until the new token is saved.
         if let last = outbox.discard(givenUp) { dropToken(of: last) }
         return isKept
     }
@@ -763,7 +768,7 @@ extension TokenService.StateMachine {
 
     /// Takes a token that was refused while its load or its save was under way, or that another service handed out before.
     ///
-    /// Another load follows for the callers, which counts. If it may not start yet, the token stays in use.
+    /// Another load follows, and counts as one that a refusal causes. If it may not start yet, the token stays in use.
     private mutating func acceptRefused(_ token: AccessToken, of flight: Flight, from origin: Origin, at now: Duration) {
         guard !flight.isGivenUp else { return }
         if state.cached == nil, let opens = rejections.limit(at: now) {
@@ -783,7 +788,7 @@ extension TokenService.StateMachine {
     /// Counts the failure of a flight that just ended: as a failed refresh if there is a token, else for the back-off.
     private mutating func fail(_ error: TokenServiceError, of flight: Flight, retryAfter: Duration? = nil, at now: Duration) {
         let hadToken = state.token != nil
-        guard var cached = survivor(of: error, at: now) else {
+        guard var cached = keepOrDropToken(after: error, at: now) else {
             let error = backOff.record(
                 error, of: isRepeatable ? nil : flight.id, retryAfter: retryAfter, isCostly: flight.isCostly,
                 jitter: random.jitter(), at: now)
@@ -857,7 +862,7 @@ extension TokenService.StateMachine {
         guard session.handedOut.contains(refused) else {
             return isSessionUnknown ? .afterRestore(generation: seen) : .tooLate
         }
-        let isRetry = state.cached?.forRetry.map { $0.isSameValue(as: refused) } ?? false
+        let isRetry = state.cached?.forRetry.map { $0.isIdentical(to: refused) } ?? false
         invalidate(refused, at: now)
         guard let cached = state.cached else { return .wait(generation: seen) }
         guard let token = cached.forRetry, token.value == refused.value else { return .with(cached.token) }
@@ -872,17 +877,17 @@ extension TokenService.StateMachine {
     ///   - moment: When it was made; `nil`: now.
     mutating func reset(number: Int? = nil, made moment: Duration? = nil, at now: Duration) {
         elapse(to: moment ?? now, isFence: true)
-        let fenced = endSession(number)
+        let flight = endSession(number)
         _ = keeper.fence(.remove, at: now, &outbox)
-        cutOff(fenced)
+        cutOff(flight)
     }
 
     private mutating func endSession(_ number: Int? = nil) -> Flight? {
-        let fenced = fence(number)
+        let flight = fence(number)
         beginSession()
         announce(.reset)
         answerWaiters(.failure(TokenServiceError(.reset)))
-        return fenced
+        return flight
     }
 
     /// Forgets the tokens of the session that has ended.
@@ -898,13 +903,13 @@ extension TokenService.StateMachine {
         let start = moment ?? now
         elapse(to: start, isFence: true)
         keeper.checked(at: now)
-        let fenced = fence(number)
+        let ended = fence(number)
         if session.firstSignIn == nil { session.firstSignIn = session.generation }
         // The program has this token already, whether or not the service hands it out.
         session.handedOut.note(token)
         announce(.replaced)
         let isExpired = token.isUnusable || token.lifetime.map { $0 <= now - start } ?? false
-        var flight = newFlight(callers: isAwaited ? fenced?.callers ?? 0 : 0, at: now)
+        var flight = newFlight(callers: isAwaited ? ended?.callers ?? 0 : 0, at: now)
         // Callers keep waiting until the token is saved or, if it has expired, for the load that uses its grant.
         flight.start = start
         if keeper.fence(.save(token, start: start), for: isExpired ? nil : flight.id, at: now, &outbox) {
@@ -918,7 +923,7 @@ extension TokenService.StateMachine {
         } else {
             goOn(callers: flight.callers, withNewGrant: true, at: now)
         }
-        cutOff(fenced)
+        cutOff(ended)
     }
 
     /// Ends every pause and the refusal of the grant, because the user asked to try again.
@@ -963,7 +968,7 @@ extension TokenService.StateMachine {
     private mutating func fence(_ number: Int?) -> Flight? {
         session.generation = number ?? session.generation + 1
         publications += 1
-        keeper.beginSession(session.generation)
+        keeper.noteFence(session.generation)
         (backOff, refreshError) = (BackOff(), nil)
         rejections = Rejections()
         let flight = state.flight

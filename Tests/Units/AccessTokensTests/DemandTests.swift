@@ -219,6 +219,7 @@ struct DemandTests {
                 let caller = reload(scene)
                 guard caller.isWaiting else {
                     #expect(caller.code == .tooManyInvalidations && caller.retryAt == 30)
+                    #expect((caller.error as? TokenServiceError)?.remedy == .retry)
                     continue
                 }
                 if fails { scene.fail(try scene.load()) } else { try scene.deliver(.hour("\(number)")) }

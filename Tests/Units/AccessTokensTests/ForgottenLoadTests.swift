@@ -79,6 +79,18 @@ struct ForgottenLoadTests {
         #expect(givenUp.value == 0)
     }
 
+    @Test func `46: a load that a sign-out cut off is cancelled when it is forgotten, although nothing else happens`() throws {
+        let scene = Scene()
+        scene.replace(with: AccessToken("", lifetime: .zero, refreshToken: "r"))
+        _ = scene.call()
+        let lost = try scene.load()
+        scene.reset()
+        scene.advance(by: .seconds(120) - .milliseconds(1))
+        #expect(!lost.isCancelled)
+        scene.advance(by: .milliseconds(1))
+        #expect(lost.isCancelled)
+    }
+
     @Test func `46: a stalled refresh is forgotten while its token is good, and the next caller starts another without waiting`()
         throws
     {

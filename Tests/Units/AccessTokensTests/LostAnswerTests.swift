@@ -28,7 +28,7 @@ struct LostAnswerTests {
         let error = try refuse(scene)
         #expect(error?.remedy == .signIn && error?.lostAnswerAt == Self.lost)
         let sentence =
-            "The answer to an earlier attempt was lost at \(Self.lost), so the server may have replaced the refresh token then."
+            "The response to an earlier attempt was lost at \(Self.lost), so the server may have replaced the refresh token then."
         #expect(error?.description.contains(sentence) == true, "\(error as Any)")
         scene.advance(by: .seconds(3_600))
         #expect((scene.call().error as? TokenServiceError)?.lostAnswerAt == Self.lost)
