@@ -128,6 +128,9 @@ let package = Package(
                 "AccessTokens", "AccessTokensDispatch", "AccessTokensKeys", "BenchmarkSubjects", "OneThread", "RaceGallery",
             ],
             path: "Benchmarks/instructions"),
+        // Sends one request so many times, for the same tool.
+        .executableTarget(
+            name: "requests", dependencies: ["AccessTokens", "DataLoading", "LoopbackServers"], path: "Benchmarks/requests"),
         .executableTarget(
             name: "Benchmarks",
             dependencies: [

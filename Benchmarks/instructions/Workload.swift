@@ -19,39 +19,36 @@ struct Workload: Sendable {
         own(keeping: Nothing.self) + own(keeping: SIMD8<UInt64>.self) + own(keeping: SIMD16<UInt64>.self)
         + own(keeping: SIMD32<UInt64>.self) + own(keeping: SIMD64<UInt64>.self) + others
 
-    /// Callers in tasks of their own, which join a running load and keep a value across the call.
     private static func own<Kept: Keepable>(keeping kept: Kept.Type) -> [Workload] {
-        let bytes = MemoryLayout<Kept>.size
+        let name = "own-\(MemoryLayout<Kept>.size)"
         return [
-            Workload("own-\(bytes)") { count in
-                let gate = Gate(callers: count), service = TokenService(loader: gate)
-                let first = Task { try await service.retrieveToken() }
-                while gate.loads == 0 { await Task {}.value }
-                try await answered(after: first, count) {
-                    Task {
-                        var kept = Kept()
-                        touch(&kept)
-                        gate.arrive()
-                        use(try await service.retrieveToken())
-                        touch(&kept)
-                    }
-                }
-            },
-            Workload("own-\(bytes)-task-value") { count in
-                let gate = Gate(callers: count), service = AwaitedTaskService(loader: gate)
-                let first = Task { try await service.retrieveToken() }
-                while gate.loads == 0 { await Task {}.value }
-                try await answered(after: first, count) {
-                    Task {
-                        var kept = Kept()
-                        touch(&kept)
-                        gate.arrive()
-                        use(try await service.retrieveToken())
-                        touch(&kept)
-                    }
-                }
-            },
+            own(name, keeping: kept, of: { TokenService(loader: $0) }, { try await $0.retrieveToken() }),
+            own("\(name)-task-value", keeping: kept, of: { AwaitedTaskService(loader: $0) }, { try await $0.retrieveToken() }),
         ]
+    }
+
+    /// Callers in tasks of their own, which join a running load and keep a value across the call.
+    ///
+    /// Inlined with its closures, so that no frame comes between a caller and what it calls.
+    @inline(__always)
+    private static func own<Kept: Keepable, Service: Sendable>(
+        _ name: String, keeping kept: Kept.Type, of makeService: @escaping @Sendable (Gate) -> Service,
+        _ retrieve: @escaping @Sendable (Service) async throws -> AccessToken
+    ) -> Workload {
+        Workload(name) { count in
+            let gate = Gate(callers: count), service = makeService(gate)
+            let first = Task { try await retrieve(service) }
+            while gate.loads == 0 { await Task {}.value }
+            try await answered(after: first, count) {
+                Task {
+                    var kept = Kept()
+                    touch(&kept)
+                    gate.arrive()
+                    use(try await retrieve(service))
+                    touch(&kept)
+                }
+            }
+        }
     }
 
     private static let others = [

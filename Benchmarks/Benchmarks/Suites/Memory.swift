@@ -8,58 +8,26 @@ import BenchmarkSubjects
 extension Suite {
     /// The memory that one more waiting caller or handler takes.
     static func memory(_ effort: Effort) async throws -> [Table] {
-        let callers = 10_000, handlers = 100_000
-        var waiting = Table(id: "memory-callers", title: "Memory of a waiting async caller")
-        // The task calls directly: frames of ours between would be counted with those of what is measured.
-        let tasks: [(String, (Stage) -> () -> Void)] = [
-            (
-                "TokenService",
-                { stage in
-                    // All of it takes turns with its callers: beside them it would be chance how many of these find the load begun.
-                    let service = TokenService(environment: .driven(by: stage), loader: Gate(callers: .max))
-                    return { Task(executorPreference: stage) { use(try await service.retrieveToken()) } }
-                }
-            ),
-            (
-                "bare suspended task",
-                { stage in
-                    {
-                        Task(executorPreference: stage) {
-                            await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
-                        }
-                    }
-                }
-            ),
-            (
-                "Task.value",
-                { stage in
-                    let service = AwaitedTaskService(loader: Gate(callers: .max))
-                    return { Task(executorPreference: stage) { use(try await service.retrieveToken()) } }
-                }
-            ),
-        ]
-        for (name, makeStart) in tasks {
-            let stage = Stage()
-            let start = makeStart(stage)
-            // The first one starts the load.
-            start()
-            stage.run()
-            let counted = await Allocations.counted {
-                for _ in 0..<callers {
-                    start()
-                    stage.run()
+        let handlers = 100_000
+        let callers = [
+            await Callers(keeping: Nothing.self), await Callers(keeping: SIMD8<UInt64>.self),
+            await Callers(keeping: SIMD16<UInt64>.self), await Callers(keeping: SIMD32<UInt64>.self),
+            await Callers(keeping: SIMD64<UInt64>.self),
+        ].compactMap(\.self)
+        let bare = await bytes { stage in
+            {
+                Task(executorPreference: stage) {
+                    await unsafe withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
                 }
             }
-            guard let counted else { return [] }
-            add(name, counted.bytes, for: callers, to: &waiting)
         }
+        guard let nothing = callers.first, let bare else { return [] }
+        var waiting = Table(id: "memory-callers", title: "Memory of a waiting async caller")
+        add("TokenService", nothing.ours, to: &waiting)
+        add("bare suspended task", bare, to: &waiting)
+        add("Task.value", nothing.theirs, to: &waiting)
         var frames = Table(id: "memory-frames", title: "Memory of a waiting async caller, by the bytes that it keeps")
-        let rows = [
-            await row(keeping: Nothing.self, callers), await row(keeping: SIMD8<UInt64>.self, callers),
-            await row(keeping: SIMD16<UInt64>.self, callers), await row(keeping: SIMD32<UInt64>.self, callers),
-            await row(keeping: SIMD64<UInt64>.self, callers),
-        ]
-        frames.rows = rows.compactMap(\.self)
+        frames.rows = callers.map(\.row)
         var kept = Table(id: "memory-handlers", title: "Memory of a waiting handler")
         let stage = Stage()
         let shim = AccessTokenService(service: TokenService(environment: .driven(by: stage), loader: Gate(callers: .max)))
@@ -79,44 +47,61 @@ extension Suite {
                 await settle()
             }
             guard let counted else { return [] }
-            add(name, counted.bytes, for: handlers, to: &kept)
+            add(name, Double(counted.bytes) / Double(handlers), to: &kept)
         }
         return [waiting, frames, kept]
     }
 
-    /// The memory of a caller that keeps a value across the call.
-    private static func row<Kept: Keepable>(keeping kept: Kept.Type, _ callers: Int) async -> Table.Row? {
-        let stage = Stage()
-        let service = TokenService(environment: .driven(by: stage), loader: Gate(callers: .max))
-        let ours = await bytes(callers, on: stage) {
-            Task(executorPreference: stage) {
-                var kept = Kept()
-                touch(&kept)
-                use(try await service.retrieveToken())
-                touch(&kept)
+    /// The bytes that a caller of each design takes, if it keeps a value across the call.
+    private struct Callers {
+        let kept: Int
+        let ours: Double
+        let theirs: Double
+
+        init?<Kept: Keepable>(keeping kept: Kept.Type) async {
+            // All of it takes turns with its callers: beside them it would be chance how many of these find the load begun.
+            let ours = await Self.bytes(
+                keeping: kept, by: { TokenService(environment: .driven(by: $0), loader: Gate(callers: .max)) },
+                { try await $0.retrieveToken() })
+            let theirs = await Self.bytes(
+                keeping: kept, by: { _ in AwaitedTaskService(loader: Gate(callers: .max)) }, { try await $0.retrieveToken() })
+            guard let ours, let theirs else { return nil }
+            (self.kept, self.ours, self.theirs) = (MemoryLayout<Kept>.size, ours, theirs)
+        }
+
+        /// Inlined with its closures, so that no frame comes between a caller and what it calls.
+        @inline(__always)
+        private static func bytes<Kept: Keepable, Service: Sendable>(
+            keeping kept: Kept.Type, by makeService: (Stage) -> Service,
+            _ retrieve: @escaping @Sendable (Service) async throws -> AccessToken
+        ) async -> Double? {
+            await Suite.bytes { stage in
+                let service = makeService(stage)
+                return {
+                    Task(executorPreference: stage) {
+                        var kept = Kept()
+                        touch(&kept)
+                        use(try await retrieve(service))
+                        touch(&kept)
+                    }
+                }
             }
         }
-        let shared = AwaitedTaskService(loader: Gate(callers: .max))
-        let theirs = await bytes(callers, on: stage) {
-            Task(executorPreference: stage) {
-                var kept = Kept()
-                touch(&kept)
-                use(try await shared.retrieveToken())
-                touch(&kept)
-            }
+
+        var row: Table.Row {
+            Table.Row(
+                name: "\(kept) B",
+                cells: [
+                    Table.Cell(column: "TokenService", value: Sample(exactly: ours.rounded()), unit: .bytes),
+                    Table.Cell(column: "Task.value", value: Sample(exactly: theirs.rounded()), unit: .bytes),
+                    Table.Cell(column: "ours ÷ it", value: Sample(exactly: ours / theirs), unit: .ratio),
+                ])
         }
-        guard let ours, let theirs else { return nil }
-        return Table.Row(
-            name: "\(MemoryLayout<Kept>.size) B",
-            cells: [
-                Table.Cell(column: "TokenService", value: Sample(exactly: ours.rounded()), unit: .bytes),
-                Table.Cell(column: "Task.value", value: Sample(exactly: theirs.rounded()), unit: .bytes),
-                Table.Cell(column: "ours ÷ it", value: Sample(exactly: ours / theirs), unit: .ratio),
-            ])
     }
 
-    /// The memory that each of so many waiting tasks takes after the first, which starts the load.
-    private static func bytes(_ callers: Int, on stage: Stage, _ start: () -> Void) async -> Double? {
+    /// The memory that each of many waiting tasks takes after the first, which starts the load.
+    private static func bytes(_ makeStart: (Stage) -> () -> Void) async -> Double? {
+        let callers = 10_000, stage = Stage(), start = makeStart(stage)
         start()
         stage.run()
         let counted = await Allocations.counted {
@@ -128,8 +113,7 @@ extension Suite {
         return counted.map { Double($0.bytes) / Double(callers) }
     }
 
-    private static func add(_ name: String, _ bytes: Int, for count: Int, to table: inout Table) {
-        let each = Double(bytes) / Double(count)
+    private static func add(_ name: String, _ each: Double, to table: inout Table) {
         var cells = [Table.Cell(column: "each", value: Sample(exactly: each.rounded()), unit: .bytes)]
         if let ours = table.rows.first?.cells.first?.value.median {
             cells.append(.init(column: "ours ÷ it", value: Sample(exactly: ours / each), unit: .ratio))

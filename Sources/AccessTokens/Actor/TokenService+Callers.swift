@@ -225,14 +225,14 @@ extension TokenService {
     /// inlined, whose frame would be another.
     @usableFromInline
     nonisolated(nonsending) func join(seen generation: Int, until deadline: Duration?) async throws -> AccessToken {
-        let caller = try activeCaller()
+        try Task.checkCancellation()
         let load = try beginWaiting()
         defer { endWaiting(load) }
         let seat: Seat
-        if let free = try self.seat(for: caller.urgency, seen: generation, until: deadline) {
+        if let free = try self.seat(seen: generation, until: deadline) {
             seat = free
         } else {
-            switch try await askActor(as: caller, seen: generation, until: deadline) {
+            switch try await askActor(seen: generation, until: deadline) {
             case .answer(let token): return token
             case .seat(let given): seat = given
             }
@@ -244,7 +244,8 @@ extension TokenService {
     private nonisolated(nonsending) func ask(
         _ demand: Machine.Demand, seen generation: Int, until deadline: Duration?
     ) async throws -> (answer: Result<AccessToken, any Error>, flight: Int?) {
-        let caller = try activeCaller(), urgency = caller.urgency
+        try Task.checkCancellation()
+        let caller = caller, urgency = caller.urgency
         let load = try beginWaiting()
         defer { endWaiting(load) }
         let (joining, flight) = try await visit(as: caller) {
@@ -258,23 +259,19 @@ extension TokenService {
 
     /// Takes a place in the lobby if there is a load to join.
     @inline(never)
-    private nonisolated func seat(for urgency: Urgency, seen generation: Int, until deadline: Duration?) throws -> Seat? {
-        // Without a load to join there is no need for the time yet.
-        guard deadline != nil || lobby.withLock({ $0.isLoading }) else { return nil }
+    private nonisolated func seat(seen generation: Int, until deadline: Duration?) throws -> Seat? {
         let now = clock.now()
         if let deadline, deadline <= now { throw TokenServiceError(.deadlineExceeded) }
-        guard let place = lobby.withLock({ $0.join(seen: generation, urgency: urgency, until: deadline, at: now) }) else {
-            return nil
-        }
+        guard let place = lobby.withLock({ $0.join(seen: generation, until: deadline, at: now) }) else { return nil }
         if let deadline { wake(atLimit: deadline) }
-        return Seat(self, place, as: urgency)
+        return Seat(self, place)
     }
 
     @inline(never)
     private nonisolated(nonsending) func askActor(
-        as caller: Caller, seen generation: Int, until deadline: Duration?
+        seen generation: Int, until deadline: Duration?
     ) async throws -> Joining {
-        let urgency = caller.urgency
+        let caller = caller, urgency = caller.urgency
         return try await visit(as: caller) { try $0.askActor(seen: generation, as: urgency, until: deadline) }
     }
 
@@ -289,7 +286,7 @@ extension TokenService {
             machine.retrieve(seen: generation, demand: demand, at: now)
         } admission: { result, lobby in
             result?.map { .answer($0) }
-                ?? .success(.seat(Seat(self, lobby.admit(urgency: urgency, until: deadline), as: urgency)))
+                ?? .success(.seat(Seat(self, lobby.admit(urgency: urgency, until: deadline))))
         }
         if case .success(.seat) = joining {
             raiseUrgency(to: urgency)
@@ -304,25 +301,26 @@ extension TokenService {
     private final class Seat: Sendable {
         let service: TokenService
         let place: Place
-        /// The caller's urgency when it took the place.
-        let known: Urgency
 
-        init(_ service: TokenService, _ place: Place, as known: Urgency) {
+        init(_ service: TokenService, _ place: Place) {
             self.service = service
             self.place = place
-            self.known = known
         }
 
-        /// Raises the urgency to what the task has become before the handler was installed.
+        /// Resumes a task at once whose answer is there; makes the load as urgent as the task is by now.
         ///
         /// Not inlined, nor is ``answer()``: what is opaque, such as a `TaskPriority`, is allocated in the frame.
-        @inline(never) func noteUrgency() { if known < .current { raise(to: .current) } }
+        @inline(never) func fill(with task: WaitingTask) {
+            let urgency = Urgency.current
+            let (waits, isRaised) = service.lobby.withLock { lobby in
+                (lobby.suspend(.caller(task), at: place), lobby.raiseUrgency(of: place, to: urgency))
+            }
+            if isRaised { service.raiseLoad(for: urgency) }
+            if !waits { task.resume() }
+        }
 
-        func raise(to urgency: Urgency) { service.raiseUrgency(of: place, to: urgency) }
-
-        /// Resumes a task at once whose answer is there.
-        func fill(with task: WaitingTask) {
-            if !service.lobby.withLock({ $0.suspend(.caller(task), at: place) }) { task.resume() }
+        func raise(to urgency: Urgency) {
+            if service.lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) { service.raiseLoad(for: urgency) }
         }
 
         func leave() { service.leave(place, with: CancellationError()) }
@@ -336,7 +334,6 @@ extension TokenService {
         await withTaskCancellationHandler {
             if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
                 await withTaskPriorityEscalationHandler {
-                    seat.noteUrgency()
                     await WaitingTask.suspend { seat.fill(with: $0) }
                 } onPriorityEscalated: { _, priority in
                     seat.raise(to: Urgency(priority))
@@ -350,9 +347,8 @@ extension TokenService {
         return try seat.answer()
     }
 
-    /// Makes the load as urgent as a waiting caller that has become more urgent.
-    private nonisolated func raiseUrgency(of place: Place, to urgency: Urgency) {
-        guard lobby.withLock({ $0.raiseUrgency(of: place, to: urgency) }) else { return }
+    /// Makes the load as urgent as a waiting caller that is more urgent than all others.
+    private nonisolated func raiseLoad(for urgency: Urgency) {
         Task.detached(on: executor, priority: urgency.priority) {
             // Read the urgency on the actor: the waiters may have changed meanwhile.
             await self.raiseUrgency(to: self.lobby.withLock { $0.urgency })
@@ -380,18 +376,18 @@ extension TokenService {
 
     /// The facts about the calling task that the service needs.
     struct Caller {
-        let isCancelled: Bool
         let urgency: Urgency
         let prefersForeignExecutor: Bool
     }
 
     /// The calling task.
     ///
-    /// `UnsafeCurrentTask` is opaque: to copy it takes longer than to look the task up twice.
+    /// `UnsafeCurrentTask` is opaque: to copy it takes longer than to look the task up twice. Not inlined, for the same reason as
+    /// a seat's functions.
     private nonisolated var caller: Caller {
-        Caller(
-            isCancelled: Task.isCancelled, urgency: .current,
-            prefersForeignExecutor: isolation != nil && prefersForeignExecutor)
+        @inline(never) get {
+            Caller(urgency: .current, prefersForeignExecutor: isolation != nil && prefersForeignExecutor)
+        }
     }
 
     private nonisolated var prefersForeignExecutor: Bool {
@@ -399,12 +395,6 @@ extension TokenService {
             guard let preferred = unsafe task?.unownedTaskExecutor else { return false }
             return executor.map { unsafe preferred != $0.asUnownedTaskExecutor() } ?? true
         }
-    }
-
-    private nonisolated func activeCaller() throws -> Caller {
-        let caller = caller
-        if caller.isCancelled { throw CancellationError() }
-        return caller
     }
 }
 

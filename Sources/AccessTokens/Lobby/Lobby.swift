@@ -53,22 +53,17 @@ extension TokenService {
         /// Whether the service is drained and no caller waits, so that a load that has spent nothing is pointless.
         var isDeserted: Bool { snapshot.isDrained && waiters.count == 0 }
 
-        /// Whether there is a load that callers may join in time.
-        var isLoading: Bool { isOpen && snapshot.joinableUntil > .zero }
-
         /// Takes a place among the waiters for the running load; `nil`: the caller must enter the actor.
-        mutating func join(
-            seen generation: Int, urgency priority: Urgency, until limit: Duration? = nil, at now: Duration
-        ) -> Place? {
-            guard isOpen, now < snapshot.joinableUntil, generation == snapshot.hit.generation,
-                priority <= urgency
-            else { return nil }
+        ///
+        /// The caller's urgency counts from when it suspends: see ``raiseUrgency(of:to:)``.
+        mutating func join(seen generation: Int, until limit: Duration? = nil, at now: Duration) -> Place? {
+            guard isOpen, now < snapshot.joinableUntil, generation == snapshot.hit.generation else { return nil }
             joined += 1
-            return admit(urgency: priority, until: limit)
+            return admit(until: limit)
         }
 
         /// Takes the last place, for a caller that is about to suspend.
-        mutating func admit(urgency priority: Urgency, until limit: Duration? = nil) -> Place {
+        mutating func admit(urgency priority: Urgency = .background, until limit: Duration? = nil) -> Place {
             urgency = max(urgency, priority)
             let place = waiters.append()
             callers += 1
@@ -120,13 +115,11 @@ extension TokenService {
                 olderAnswers[index].callers -= 1
                 return olderAnswers[index].callers > 0 ? olderAnswers[index].answer : olderAnswers.remove(at: index).answer
             }
-            guard var last = uncollected else {
-                // Unreachable: a caller is resumed after its answer was put here.
-                return .failure(CancellationError())
-            }
-            last.callers -= 1
-            uncollected = last.callers > 0 ? last : nil
-            return last.answer
+            // Without one is unreachable: a caller is resumed after its answer was put here.
+            let answer = uncollected?.answer ?? .failure(CancellationError())
+            uncollected?.callers -= 1
+            if uncollected?.callers == 0 { uncollected = nil }
+            return answer
         }
 
         /// Removes an unanswered caller and gives it its own answer; `nil`: there is no waiter to resume.

@@ -29,11 +29,15 @@ import TokenServiceConcurrency
         #expect((place != nil) == isJoined)
     }
 
-    @Test func `a caller more urgent than the waiters goes to the actor to raise the load's urgency`() {
+    @Test func `a caller that is more urgent than the waiters raises their urgency, until it leaves`() throws {
         var lobby = Self.loading
         lobby.admit("urgent", urgency: Urgency(.medium))
-        let high = lobby.join(urgency: .high), medium = lobby.join(urgency: .medium)
-        #expect(high == nil && medium != nil)
+        let place = try lobby.place()
+        let raised = [TaskPriority.medium, .high, .high].map { lobby.raiseUrgency(of: place, to: Urgency($0)) }
+        #expect(raised == [false, true, false] && lobby.urgency == Urgency(.high))
+        _ = lobby.leave(place, with: .left)
+        let isRaised = lobby.raiseUrgency(of: place, to: Urgency(TaskPriority(rawValue: 40)))
+        #expect(!isRaised)
     }
 
     @Test(arguments: [true, false])
@@ -217,10 +221,8 @@ import TokenServiceConcurrency
 }
 
 extension TokenService.Lobby<String> {
-    fileprivate mutating func join(
-        generation: Int = 1, urgency: TaskPriority = .background, now: Duration = .zero
-    ) -> Place? {
-        join(seen: generation, urgency: Urgency(urgency), at: now)
+    fileprivate mutating func join(generation: Int = 1, now: Duration = .zero) -> Place? {
+        join(seen: generation, at: now)
     }
 
     fileprivate mutating func place() throws -> Place {

@@ -21,7 +21,7 @@ extension World {
     /// Lets a caller join a load without entering the actor; the machine is told with its next event.
     private mutating func join(_ index: Int) {
         guard case .called(let seen) = callers[index] else { return }
-        guard let place = lobby.join(seen: seen, urgency: .background, at: now) else { return }
+        guard let place = lobby.join(seen: seen, at: now) else { return }
         if case .loading = machine.state {} else { check(false, "there is a load to join") }
         check(seen >= machine.session.lastReset, "a caller from before a reset joins nothing after it")
         check(!lobby.notices.contains { $0.act.isFence }, "52: nobody joins a load that a fence ends")
