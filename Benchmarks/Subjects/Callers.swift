@@ -82,9 +82,12 @@ private struct WarmLoader: TokenLoader, AccessTokenLoader {
 }
 
 /// Keeps a value from being optimised away.
-@inline(never) package func use<Value>(_ value: Value) {}
+@usableFromInline
+@inline(never)
+package func use<Value>(_ value: Value) {}
 
 /// What a caller keeps across a call.
+@usableFromInline
 package protocol Keepable: SendableMetatype {
     init()
 }
@@ -105,4 +108,14 @@ package func touch<Value>(_ value: inout Value) {
     unsafe withUnsafeMutableBytes(of: &value) { bytes in
         for index in bytes.indices.prefix(1) { unsafe bytes[index] &+= 1 }
     }
+}
+
+/// Keeps a value across a call; inlined, so that no frame comes between a caller and what it calls.
+@inlinable
+@inline(__always)
+package func keeping<Kept: Keepable, Value>(_ kept: Kept.Type, _ call: () async throws -> Value) async rethrows {
+    var kept = Kept()
+    touch(&kept)
+    use(try await call())
+    touch(&kept)
 }

@@ -19,36 +19,29 @@ struct Workload: Sendable {
         own(keeping: Nothing.self) + own(keeping: SIMD8<UInt64>.self) + own(keeping: SIMD16<UInt64>.self)
         + own(keeping: SIMD32<UInt64>.self) + own(keeping: SIMD64<UInt64>.self) + others
 
+    /// Callers in tasks of their own, which join a running load and keep a value across the call.
     private static func own<Kept: Keepable>(keeping kept: Kept.Type) -> [Workload] {
         let name = "own-\(MemoryLayout<Kept>.size)"
         return [
-            own(name, keeping: kept, of: { TokenService(loader: $0) }, { try await $0.retrieveToken() }),
-            own("\(name)-task-value", keeping: kept, of: { AwaitedTaskService(loader: $0) }, { try await $0.retrieveToken() }),
-        ]
-    }
-
-    /// Callers in tasks of their own, which join a running load and keep a value across the call.
-    ///
-    /// Inlined with its closures, so that no frame comes between a caller and what it calls.
-    @inline(__always)
-    private static func own<Kept: Keepable, Service: Sendable>(
-        _ name: String, keeping kept: Kept.Type, of makeService: @escaping @Sendable (Gate) -> Service,
-        _ retrieve: @escaping @Sendable (Service) async throws -> AccessToken
-    ) -> Workload {
-        Workload(name) { count in
-            let gate = Gate(callers: count), service = makeService(gate)
-            let first = Task { try await retrieve(service) }
-            while gate.loads == 0 { await Task {}.value }
-            try await answered(after: first, count) {
-                Task {
-                    var kept = Kept()
-                    touch(&kept)
-                    gate.arrive()
-                    use(try await retrieve(service))
-                    touch(&kept)
+            Workload(name) { count in
+                let gate = Gate(callers: count), service = TokenService(loader: gate)
+                try await answered(count, after: gate, { try await service.retrieveToken() }) {
+                    Task {
+                        gate.arrive()
+                        try await keeping(kept) { try await service.retrieveToken() }
+                    }
                 }
-            }
-        }
+            },
+            Workload("\(name)-task-value") { count in
+                let gate = Gate(callers: count), service = AwaitedTaskService(loader: gate)
+                try await answered(count, after: gate, { try await service.retrieveToken() }) {
+                    Task {
+                        gate.arrive()
+                        try await keeping(kept) { try await service.retrieveToken() }
+                    }
+                }
+            },
+        ]
     }
 
     private static let others = [
@@ -177,10 +170,13 @@ private func reloaded(_ service: TokenService) async throws {
     _ = await service.reset()
 }
 
-/// Waits for a load's first caller and for those that `start` adds, which are answered in their order.
+/// Waits for a load's first caller and for those that `start` adds once it runs, which are answered in their order.
 private func answered(
-    after first: Task<AccessToken, any Error>, _ count: Int, _ start: () -> Task<Void, any Error>
+    _ count: Int, after gate: Gate, _ call: @escaping @Sendable () async throws -> AccessToken,
+    _ start: () -> Task<Void, any Error>
 ) async throws {
+    let first = Task { try await call() }
+    while gate.loads == 0 { await Task {}.value }
     var last: Task<Void, any Error>?
     for _ in 0..<count { last = start() }
     use(try await first.value)

@@ -17,8 +17,9 @@ import FoundationNetworking
         guard arguments.count == 3, let ways = ways[arguments[0]], let count = Int(arguments[1]), count > 0,
             let url = URL(string: arguments[2])
         else {
-            end("usage: requests NAME COUNT URL, where NAME is one of: \(ways.keys.sorted().joined(separator: ", "));\n"
-                + "or: requests serve, which prints the URL")
+            end(
+                "usage: requests NAME COUNT URL, where NAME is one of: \(ways.keys.sorted().joined(separator: ", "));\n"
+                    + "or: requests serve, which prints the URL")
         }
         // Not an asynchronous `main`: callgrind doesn't survive the end of the first thread.
         Task.detached {
@@ -36,8 +37,7 @@ import FoundationNetworking
     private static func serve() -> Never {
         do {
             let server = try LoopbackServer { _ in .kept("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") }
-            print(server.url)
-            unsafe fflush(stdout)
+            FileHandle.standardOutput.write(Data("\(server.url)\n".utf8))
             withExtendedLifetime(server) { DispatchSemaphore(value: 0).wait() }
             exit(0)
         } catch {

@@ -60,32 +60,16 @@ extension Suite {
 
         init?<Kept: Keepable>(keeping kept: Kept.Type) async {
             // All of it takes turns with its callers: beside them it would be chance how many of these find the load begun.
-            let ours = await Self.bytes(
-                keeping: kept, by: { TokenService(environment: .driven(by: $0), loader: Gate(callers: .max)) },
-                { try await $0.retrieveToken() })
-            let theirs = await Self.bytes(
-                keeping: kept, by: { _ in AwaitedTaskService(loader: Gate(callers: .max)) }, { try await $0.retrieveToken() })
+            let ours = await Suite.bytes { stage in
+                let service = TokenService(environment: .driven(by: stage), loader: Gate(callers: .max))
+                return { Task(executorPreference: stage) { try await keeping(kept) { try await service.retrieveToken() } } }
+            }
+            let theirs = await Suite.bytes { stage in
+                let service = AwaitedTaskService(loader: Gate(callers: .max))
+                return { Task(executorPreference: stage) { try await keeping(kept) { try await service.retrieveToken() } } }
+            }
             guard let ours, let theirs else { return nil }
             (self.kept, self.ours, self.theirs) = (MemoryLayout<Kept>.size, ours, theirs)
-        }
-
-        /// Inlined with its closures, so that no frame comes between a caller and what it calls.
-        @inline(__always)
-        private static func bytes<Kept: Keepable, Service: Sendable>(
-            keeping kept: Kept.Type, by makeService: (Stage) -> Service,
-            _ retrieve: @escaping @Sendable (Service) async throws -> AccessToken
-        ) async -> Double? {
-            await Suite.bytes { stage in
-                let service = makeService(stage)
-                return {
-                    Task(executorPreference: stage) {
-                        var kept = Kept()
-                        touch(&kept)
-                        use(try await retrieve(service))
-                        touch(&kept)
-                    }
-                }
-            }
         }
 
         var row: Table.Row {
@@ -100,7 +84,7 @@ extension Suite {
     }
 
     /// The memory that each of many waiting tasks takes after the first, which starts the load.
-    private static func bytes(_ makeStart: (Stage) -> () -> Void) async -> Double? {
+    fileprivate static func bytes(_ makeStart: (Stage) -> () -> Void) async -> Double? {
         let callers = 10_000, stage = Stage(), start = makeStart(stage)
         start()
         stage.run()
