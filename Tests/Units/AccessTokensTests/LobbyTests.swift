@@ -189,7 +189,7 @@ import TokenServiceConcurrency
             environment: .driven(by: eavesdropper, clock: ManualClock()), loader: ScriptedLoader())
         // The load's task is an effect: when it starts, its caller is waiting, and others may join.
         eavesdropper.listen {
-            service.lobby.withLock { if $0.isLoading { waiting.append($0.waiters.count) } }
+            service.lobby.withLock { if $0.snapshot.joinableUntil > .zero { waiting.append($0.waiters.count) } }
         }
         _ = stage.start { try await service.retrieveToken() }
         #expect(!waiting.entries.isEmpty && waiting.entries.allSatisfy { $0 == 1 })
