@@ -177,8 +177,8 @@ struct FailureTests {
                 wallClock: { Date(timeIntervalSince1970: start.duration(to: manual.now) / .seconds(1)) })
         ) { _ in throw ScriptedFailure.transient }
         for _ in 1...2 { _ = stage.start { try await service.retrieveToken() } }
-        // One clock reading decides and the next one dates the error; the pause ends between them.
-        meanwhile.atReading(2) { manual.advance(by: .seconds(10)) }
+        // The first clock reading asks the lobby, the second decides and the third dates the error, before which the pause ends.
+        meanwhile.atReading(3) { manual.advance(by: .seconds(10)) }
         let caller = stage.start { try await service.retrieveToken() }
         #expect(caller.code == .loadFailed && caller.retryAt == 10)
     }
