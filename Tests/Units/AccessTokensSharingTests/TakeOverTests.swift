@@ -255,7 +255,8 @@ struct TakeOverTests {
             _ = cockpit.take(.read(seen(marked, age: nil)))
             cockpit.moment.now = .seconds(29)
             _ = cockpit.take(.waited)
-            guard case .failed(let failure)? = cockpit.take(.read(seen(marked, age: nil))).outcome else { throw Cockpit.Unexpected() }
+            let outcome = cockpit.take(.read(seen(marked, age: nil))).outcome
+            guard case .failed(let failure)? = outcome else { throw Cockpit.Unexpected() }
             #expect("\(failure.error)".contains("s more at most"))
         }
     }

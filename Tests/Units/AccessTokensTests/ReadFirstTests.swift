@@ -140,9 +140,9 @@ struct ReadFirstTests {
     }
 
     @Test(arguments: [true, false])
-    func `57: what a forgotten load brings during the read is handed over, if another service has changed the store`(isSignedOut: Bool)
-        throws
-    {
+    func `57: what a forgotten load brings during the read is handed over if another service has changed the store`(
+        isSignedOut: Bool
+    ) throws {
         let scene = try expired()
         _ = scene.call()
         let forgotten = try scene.load()
