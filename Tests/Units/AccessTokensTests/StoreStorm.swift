@@ -349,6 +349,13 @@ struct StoreStorm {
         if !isLost { judgeStore("in the end") }
         kill()
         if surroundings.facts.withLock({ $0.needsSignIn }) || isLost { signIn() }
+        if form == .shared {
+            // The mark of a process that was killed is respected for two minutes; whoever then takes over watches the store.
+            for pause in [200, 20] {
+                call()
+                advance(by: pause)
+            }
+        }
         for _ in 1...2 {
             call()
             guard callers.last?.player.value != nil else { return note("after a restart a caller gets no token") }
