@@ -98,7 +98,12 @@ private func blame(of body: @escaping @Sendable () async throws -> Void) async t
             #expect(await cache.loads == 1)
             _ = await other.value
         }
+        #if DEBUG
         #expect(text?.lowercased().contains("this test guesses") != true, "\(text ?? "")")
+        #else
+        // In optimized code a step may belong to another function, so that the report leaves open which of the two it is.
+        #expect(text?.hasPrefix("This test guesses") != true, "\(text ?? "")")
+        #endif
     }
 
     @Test func `says how to find out if the code returns early`() async throws {
