@@ -64,6 +64,8 @@ final class SharedSession: Sendable {
     /// to wait.
     var idleFrom: Duration? { state.withLock { $0.fence == nil ? $0.markEnd : nil } }
 
+    var isBehind: Bool { state.withLock { $0.fence != nil } }
+
     /// Whether it is taking a mark back; its service is notified when that ends.
     var isAtWork: Bool { state.withLock { !$0.strays.isEmpty } }
 

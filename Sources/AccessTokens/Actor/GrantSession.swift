@@ -14,6 +14,9 @@ package protocol GrantSession: AnyObject, TokenStore {
     /// Whether the session is working on the record while no flight waits for it.
     var isAtWork: Bool { get }
 
+    /// Whether the record has yet to get the last sign-in or sign-out.
+    var isBehind: Bool { get }
+
     /// Notes that a sign-in or, without a token, a sign-out takes effect; the record must show it before any later load begins.
     func noteFence(_ token: StoredToken?, number: Int)
 
@@ -216,10 +219,12 @@ extension TokenService {
                 await self.step { _, _ in }
             }
         }
-        step { machine, now in
+        step { [session = ties?.session] machine, now in
             // If a fence or another flight's sign-out came after this read, the next read compares the record again.
             if flight.generation == machine.session.generation { end.learns?() }
             machine.ended(end.outcome, by: flight.id, at: now)
+            // The flight may have written what an operation of the store could not.
+            if !(session?.isBehind ?? true) { machine.noteUnsaved(nil, at: now) }
         }
     }
 }

@@ -132,7 +132,7 @@ extension TokenService {
     ///
     /// - Parameter unsaved: Called inside the actor, so that the last report counts, in whatever order they arrive.
     package nonisolated func lenderIsBehind(_ unsaved: @Sendable () -> FailedWrite?) async {
-        await visit { service in service.step { $0.lenderIsBehind(unsaved(), at: $1) } }
+        await visit { service in service.step { $0.noteUnsaved(unsaved(), at: $1) } }
     }
 
     /// Announces an event of the service that keeps this one's lent grant, in the order of this service's events and with its

@@ -45,8 +45,6 @@ struct GrantKeeper: Sendable {
     /// Whether an operation that should have handed over the stored token was lost or failed, so that the next one must do it.
     private var owesHandOver = false
     /// The last save or removal, if it failed, so that the store is out of date; that of the lender, if there is one.
-    ///
-    /// A flight of a shared record may have written it since. Repeating it then changes nothing.
     private(set) var unsaved: FailedWrite?
     /// Whether it is unknown what an earlier run left in the store.
     private(set) var isUnread: Bool
@@ -196,8 +194,8 @@ extension GrantKeeper {
     /// The number of the operation that runs and hasn't exceeded its limit.
     var awaitedOperation: Int? { isLate ? nil : operations.first?.id }
 
-    /// Takes what the lender's store has yet to save.
-    mutating func lenderIsBehind(_ unsaved: FailedWrite?) { self.unsaved = unsaved }
+    /// Takes what the lender's store, or a shared record, has yet to save.
+    mutating func noteUnsaved(_ unsaved: FailedWrite?) { self.unsaved = unsaved }
 
     /// Whether the store has yet to save or remove something.
     var isBehind: Bool { !operations.isEmpty || unsaved != nil }

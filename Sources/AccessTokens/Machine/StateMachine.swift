@@ -947,10 +947,10 @@ extension TokenService.StateMachine {
         state.noteReplacedGrant()
     }
 
-    /// Learns what the store of the lent grant has yet to save.
-    mutating func lenderIsBehind(_ unsaved: FailedWrite?, at now: Duration) {
+    /// Learns what the store of the lent grant, or a shared record, has yet to save.
+    mutating func noteUnsaved(_ unsaved: FailedWrite?, at now: Duration) {
         elapse(to: now)
-        keeper.lenderIsBehind(unsaved)
+        keeper.noteUnsaved(unsaved)
     }
 
     /// Stops starting loads, refreshes and store checks, because the program is about to end, or starts them again.
