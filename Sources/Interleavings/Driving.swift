@@ -134,6 +134,8 @@ package protocol DrivenEngine: AnyObject, Sendable {
     func hasStopped(_ thread: Int32) -> Bool
     /// Stops this thread, at the granularity of accesses, before a call whose effect other steps may see.
     func stop()
+    /// Stops this thread, if others slept in the kernel, after a call that may have woken them.
+    func stopForSleepers()
     /// Notes an action of the step for the report.
     func note(_ text: @autoclosure () -> String)
     /// Notes that a step leaves the simulation.

@@ -132,6 +132,7 @@ extension DrivenLocks {
     /// The callbacks of the doors for locks; the thread's session is the owner.
     static let callbacks = unsafe doors_lock_callbacks(
         stop: { owner in unsafe DrivenSession.at(owner).engine.stop() },
+        settle: { owner in unsafe DrivenSession.at(owner).engine.stopForSleepers() },
         take: { owner, kind, lock in
             let session = unsafe DrivenSession.at(owner)
             return unsafe session.locks.take(kind, lock, session.engine)

@@ -108,6 +108,19 @@ NOTES(pthread_rwlock_trywrlock, pthread_rwlock_t, true)
 NOTES(pthread_mutex_unlock, pthread_mutex_t, false)
 NOTES(pthread_rwlock_unlock, pthread_rwlock_t, false)
 
+// Cancelling a task wakes the threads that slept while a handler had stopped, since the runtime runs handlers under its own lock of the
+// task. The step stops before it could meet what they do now.
+#define CANCELS(name)                                                                           \
+    REPLACE(SWIFT void, name, void *cancelled, void *first, void *second, void *third) {        \
+        real_##name()(cancelled, first, second, third);                                         \
+        doors_session *session = doors_entered;                                                 \
+        if (drives_locks(session)) TELL(session, settle(session->owner));                       \
+    }
+
+CANCELS($sScT6cancelyyF)     // Task
+CANCELS($sScG9cancelAllyyF)  // TaskGroup
+CANCELS($sScg9cancelAllyyF)  // ThrowingTaskGroup
+
 // 16. Random numbers
 
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
@@ -257,6 +270,7 @@ const char *doors_install_locks(doors_lock_callbacks given) {
     doors_find(&program);
     if (foundation.start) doors_find(&foundation);
     find_witnesses();
+    CHECK($sScT6cancelyyF);
     CHECK(pthread_mutex_lock);
     CHECK(pthread_mutex_unlock);
     CHECK(pthread_rwlock_wrlock);

@@ -5,6 +5,9 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
+// The calling convention of Swift.
+#define SWIFT __attribute__((swiftcall))
+
 // The session whose doors are open on this thread. No function returns it here: locks ask for it in each call of the program. For
 // that, the program finds it without a call, too.
 extern _Thread_local doors_session *doors_entered __attribute__((tls_model("initial-exec")));

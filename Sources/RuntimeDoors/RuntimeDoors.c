@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <time.h>
 
-#define SWIFT __attribute__((swiftcall))
 #define ASYNC __attribute__((swiftasynccall))
 #define CONTEXT __attribute__((swift_async_context))
 

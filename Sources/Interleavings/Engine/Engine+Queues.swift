@@ -54,6 +54,8 @@ extension Engine {
 
     package func stop() { if stopsAtPoints { ControlledThread.current?.pause() } }
 
+    package func stopForSleepers() { if !state.withLock({ $0.sleepers.isEmpty }) { stop() } }
+
     package func note(_ text: @autoclosure () -> String) { ControlledThread.current?.note(text()) }
 
     private func name(of lane: Int) -> String { state.withLock { $0.phase == .over ? "" : "the queue '\($0.lanes[lane].name)'" } }

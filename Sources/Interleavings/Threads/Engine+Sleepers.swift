@@ -6,7 +6,7 @@ import TokenServiceConcurrency
 /// cancellation handlers run, or a plain mutex. Another thread that needs the lock sleeps until the first one continues. So a
 /// sleeping thread is not runnable, and the others are. When it wakes, it runs beside the step that woke it, up to its next point
 /// or its end; the engine waits for both, and adds its jobs after the other one's, so that the same choices lead to the same
-/// execution.
+/// execution. A step that wakes one by cancelling a task stops behind that call.
 extension Engine {
     struct Sleeper: Sendable {
         let thread: ControlledThread

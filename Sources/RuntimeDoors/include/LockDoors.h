@@ -3,7 +3,7 @@
 #include "RuntimeDoors.h"
 
 // 15. Locks: `pthread_mutex_lock`, `_trylock`, `_unlock`; the same of `pthread_rwlock`; `pthread_cond_wait`, `_timedwait`, `_signal`,
-//     `_broadcast`; and `syscall` with which a `Mutex` waits for its owner
+//     `_broadcast`; `syscall` with which a `Mutex` waits for its owner; and `cancel()` and `cancelAll()` of tasks and groups
 //    Open where a thread can stop inside a step, and only for calls of the program itself or of Foundation's locks on its behalf:
 //    the runtime and other libraries take their locks as ever. The lock stays the real one; the simulation lets threads wait for it.
 //    If a call came by another way, its thread would sleep in the kernel, and the explorer would find it there.
@@ -23,6 +23,8 @@ typedef enum { doors_signalled, doors_late, doors_undriven } doors_wake;
 typedef struct {
     /// A call begins whose effect other steps may see.
     void (*_Nonnull stop)(void *_Nonnull owner);
+    /// A call has ended that may have woken threads, which slept in the kernel.
+    void (*_Nonnull settle)(void *_Nonnull owner);
     /// Takes a lock when it is free; returns `false` if the thread can't stop.
     bool (*_Nonnull take)(void *_Nonnull owner, doors_lock, void *_Nonnull lock);
     /// A lock was taken or released.

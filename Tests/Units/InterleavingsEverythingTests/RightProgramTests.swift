@@ -54,6 +54,51 @@ struct Program: Sendable, CustomTestStringConvertible {
             }
         }
     }
+
+    /// The task sleeps in the kernel while the handler has stopped, and the step that wakes it looks at once whether it has ended.
+    @Test(arguments: [Strategy.exhaustive(limit: 100), .random(schedules: 30)])
+    func `a cancelled task whose handler takes a plain lock does the same in each replay`(_ strategy: Strategy) async throws {
+        try await explore(strategy, granularity: .accesses, driving: .everything) { simulation in
+            simulation.spawn("a") {
+                let task = Task { try await CancellableCall().run() }
+                await Task.yield()
+                task.cancel()
+                _ = await task.result
+            }
+        }
+    }
+}
+
+/// A call that ends or is cancelled, whatever comes first.
+private final class CancellableCall: Sendable {
+    private enum State { case idle, running(CheckedContinuation<Void, any Error>), over }
+
+    private let state = Held(State.idle)
+
+    func run() async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiter in
+                let isOver = state.with { state in
+                    if case .over = state { return true }
+                    state = .running(waiter)
+                    return false
+                }
+                guard !isOver else { return waiter.resume(throwing: CancellationError()) }
+                Task { end(with: .success(())) }
+            }
+        } onCancel: {
+            end(with: .failure(CancellationError()))
+        }
+    }
+
+    private func end(with result: Result<Void, any Error>) {
+        let waiter: CheckedContinuation<Void, any Error>? = state.with { state in
+            defer { state = .over }
+            if case .running(let waiter) = state { return waiter }
+            return nil
+        }
+        waiter?.resume(with: result)
+    }
 }
 
 extension Held<Int> {
