@@ -61,22 +61,24 @@ import FoundationNetworking
             return send(url, with: factory)
         },
         "request-without-token": { url in send(url, with: DataLoaderFactory(session: session())) },
-        "request-urlsession": { url in
-            let session = session()
-            return {
-                var request = URLRequest(url: url)
-                request.allHTTPHeaderFields = ["Authorization": "Bearer \(token.value)"]
-                try check(try await session.data(for: request).0)
-            }
-        },
+        "request-urlsession": { url in byHand(url, URLSession(configuration: .ephemeral)) },
+        "request-urlsession-bare": { url in byHand(url, session()) },
     ]
+
+    private static func byHand(_ url: URL, _ session: URLSession) -> Send {
+        {
+            var request = URLRequest(url: url)
+            request.allHTTPHeaderFields = ["Authorization": "Bearer \(token.value)"]
+            try check(try await session.data(for: request).0)
+        }
+    }
 
     private static func send(_ url: URL, with factory: DataLoaderFactory) -> Send {
         let loader = factory.makeLoader()
         return { try check(try await loader.perform(Request(url: url)).body) }
     }
 
-    /// Without what would cost `URLSession` more than our loaders, which have none of it.
+    /// Without cache and cookies, which our loaders never use.
     private static func session() -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         (configuration.urlCache, configuration.httpCookieStorage) = (nil, nil)
