@@ -50,7 +50,7 @@ extension TokenService {
                 // The token was removed, but report the failed read: there may have been a grant to revoke.
                 return (found, unread, true)
             }
-            // What couldn't be read before is no failure of a save: a sign-in mends a damaged file.
+            // The save has succeeded, even if the token before it couldn't be read: a sign-in replaces a damaged file.
             return (found, nil, true)
         } catch {
             return (found, error, (error as? any StoreFailure)?.tookEffect ?? false)

@@ -350,7 +350,7 @@ struct StoreStorm {
         kill()
         if surroundings.facts.withLock({ $0.needsSignIn }) || isLost { signIn() }
         if form == .shared {
-            // The mark of a process that was killed is respected for two minutes; whoever then takes over watches the store.
+            // A killed process's mark is respected for two minutes; the next process watches the store until then.
             for pause in [200, 20] {
                 call()
                 advance(by: pause)

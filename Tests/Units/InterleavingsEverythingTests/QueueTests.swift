@@ -151,7 +151,7 @@ import UntouchedCode
         #expect(orders.all == [["task's", "one", "two"], ["one", "task's", "two"], ["one", "two", "task's"]])
     }
 
-    @Test func `finds code that takes a delayed block to come first`() async throws {
+    @Test func `an exploration finds code that expects a delayed block to come first`() async throws {
         let failure = await #expect(throws: ScheduleFailure.self) {
             try await explore(driving: .everythingAndQueues) { simulation in
                 let (cache, queue) = (Notes(), DispatchQueue(label: "cache"))
